@@ -1,0 +1,1 @@
+"""Tests: one sentence each, grouped like the packages that they are about."""

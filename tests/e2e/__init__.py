@@ -1,0 +1,1 @@
+"""Journeys through a running console, in a real browser."""

@@ -1,0 +1,1 @@
+"""What the tests stand on: databases, browser, a running console."""
