@@ -1,4 +1,4 @@
-"""Find and start a browser."""
+"""Find and start a browser. `python -m tests.harness.browser` says which."""
 
 import os
 import shutil
@@ -33,3 +33,13 @@ def started() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def main() -> None:
+    """Print which browser the tests would use."""
+    with sync_playwright() as playwright:
+        print(executable(playwright))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

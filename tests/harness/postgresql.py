@@ -19,7 +19,7 @@ DATABASE_FIXTURES = frozenset({"db", "transactional_db", "child_environment"})
 
 def start() -> str:
     """Start a server that ends with this process; answer its URL."""
-    # The wheel opens every parent of its data folder to all users when root runs it, hence a folder of its own.
+    # When root runs it, the wheel opens every parent of its data folder to all users: give it its own folder.
     folder = Path(tempfile.mkdtemp(prefix="lifecycle-postgresql-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["XDG_RUNTIME_DIR"] = str(folder)

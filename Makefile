@@ -1,0 +1,39 @@
+# Every command sets up what it needs from uv.lock first. Arguments: make demo ARGS="--port 8000"
+.POSIX:
+.PHONY: demo test check soak bench ready messages docs
+PYTHON = .venv/bin/python
+PYTEST = $(PYTHON) -m pytest
+ARGS =
+
+# A console with people, agents and a scripted model, ready to try.
+demo: ready
+	exec $(PYTHON) manage.py demo $(ARGS)
+
+# Everything on SQLite; what touches the database again on PostgreSQL; then the journeys in a browser.
+test: ready
+	scripts/browser
+	$(PYTEST) --ignore=tests/e2e $(ARGS)
+	$(PYTEST) --ignore=tests/e2e -p tests.harness.postgresql $(ARGS)
+	$(PYTEST) tests/e2e $(ARGS)
+
+# Everything that can be said about the code without running it.
+check: ready
+	scripts/check
+
+# The long forms of the tests, with the full counts.
+soak: ready
+	$(PYTEST) -m soak $(ARGS)
+	$(PYTEST) -m soak -p tests.harness.postgresql $(ARGS)
+
+# One JSON object per figure. Another database: make bench ARGS="--database postgresql://..."
+bench: ready
+	$(PYTHON) manage.py bench --json $(ARGS)
+
+# What is generated and committed: compiled translations and docs.
+messages: ready
+	$(PYTHON) scripts/catalogues.py
+docs: ready
+	$(PYTHON) manage.py docs
+
+ready:
+	@scripts/bootstrap
