@@ -1,7 +1,7 @@
 """Bring the translation catalogues up to date, or with --check say what is not.
 
-Every marked string is in every catalogue, translated, with the same placeholders; the compiled file is committed,
-so that starting a console needs no gettext programs.
+Every marked string is in every catalogue, translated, with the same placeholders. The compiled file is
+committed, so that starting a console needs no gettext programs.
 """
 
 import re
@@ -59,7 +59,7 @@ def blank(string: Marked) -> polib.POEntry:
     return entry
 
 
-def key(entry: polib.POEntry) -> Marked:
+def key(entry: polib.POEntry | polib.MOEntry) -> Marked:
     """Name an entry as the sources do."""
     return Marked(text=entry.msgid, plural=entry.msgid_plural, context=entry.msgctxt or "")
 
@@ -97,7 +97,8 @@ def compiled(path: Path) -> dict[Marked, object]:
 
 def texts(catalogue: polib.POFile | polib.MOFile) -> dict[Marked, object]:
     """Map what a reader of a catalogue would be given."""
-    return {key(entry): entry.msgstr_plural or entry.msgstr for entry in catalogue if entry.translated()}
+    given = {key(entry): entry.msgstr_plural or entry.msgstr for entry in catalogue}
+    return {string: text for string, text in given.items() if text}
 
 
 if __name__ == "__main__":
