@@ -89,16 +89,16 @@ def keeps_placeholders(entry: polib.POEntry) -> bool:
     return all(set(PLACEHOLDER.findall(text)) in allowed for text in translations)
 
 
-def compiled(path: Path) -> dict[Marked, object]:
+def compiled(path: Path) -> dict[Marked, tuple[str, ...]]:
     """Read the compiled file beside a catalogue."""
     binary = path.with_suffix(".mo")
     return texts(polib.mofile(str(binary))) if binary.exists() else {}
 
 
-def texts(catalogue: polib.POFile | polib.MOFile) -> dict[Marked, object]:
+def texts(catalogue: polib.POFile | polib.MOFile) -> dict[Marked, tuple[str, ...]]:
     """Map what a reader of a catalogue would be given."""
-    given = {key(entry): entry.msgstr_plural or entry.msgstr for entry in catalogue}
-    return {string: text for string, text in given.items() if text}
+    given = {key(entry): tuple(entry.msgstr_plural.values()) or (entry.msgstr,) for entry in catalogue}
+    return {string: forms for string, forms in given.items() if all(forms)}
 
 
 if __name__ == "__main__":
