@@ -1,0 +1,110 @@
+"""The layout and the directions of imports are what the design says."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = {
+    "access",
+    "application",
+    "client",
+    "contract",
+    "engine",
+    "journal",
+    "plugins",
+    "providers",
+    "testing",
+    "tools",
+    "workers",
+}
+CONSOLE = {"api", "consumers", "management", "migrations", "templatetags", "views"}
+TOP = {".ci", "console", "docs", "lifecycle_core", "locale", "scripts", "static", "templates", "tests"}
+NAMELESS = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+
+# A file that breaks one contract, and the contract that must say so.
+VIOLATIONS = {
+    "lifecycle_core/contract/broken.py": ("import lifecycle_core.engine", "Inside the core"),
+    "lifecycle_core/engine/broken.py": ("import django", "Neutral packages know no framework"),
+    "lifecycle_core/plugins/broken.py": ("import subprocess", "Only adapters, tools and clients"),
+    "lifecycle_core/workers/broken.py": (
+        "import lifecycle_core.journal.models\nimport lifecycle_core.access.models\n"
+        "import lifecycle_core.engine.host\nimport lifecycle_core.engine.control",
+        "The journal's models|The access models|The host facet|The control facet",
+    ),
+    "lifecycle_core/application/broken.py": ("import console", "The console stands on the core"),
+    "console/api/broken.py": ("import console.views", "REST, pages and sockets"),
+    "console/views/broken.py": ("import lifecycle_core.engine", "The console enters through"),
+    "lifecycle_core/utils/__init__.py": ("", "Inside the core"),
+    "console/cycle_one.py": ("import console.cycle_two", "No cycles"),
+    "console/cycle_two.py": ("import console.cycle_one", "No cycles"),
+}
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the import contracts on the packages in a folder."""
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def committed() -> list[Path]:
+    """List the files that are under version control."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [Path(name) for name in names.stdout.split("\0") if name]
+
+
+def packages(folder: Path) -> set[str]:
+    """Name the folders with Python in them, directly under one."""
+    return {path.parent.name for path in folder.glob("*/*.py")}
+
+
+def test_imports_keep_every_contract() -> None:
+    result = lint(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Lint a copy that breaks every contract at once."""
+    copy = tmp_path_factory.mktemp("broken")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for package in ("lifecycle_core", "console"):
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (source, _) in VIOLATIONS.items():
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text(source)
+    return lint(copy).stdout
+
+
+@pytest.mark.parametrize(
+    "name", sorted({name for _, names in VIOLATIONS.values() for name in names.split("|")})
+)
+def test_a_forbidden_import_breaks_its_contract(broken: str, name: str) -> None:
+    lines = [line for line in broken.splitlines() if line.startswith(name)]
+    assert any(line.endswith("BROKEN") for line in lines), broken
+
+
+def test_the_core_has_the_packages_of_the_design() -> None:
+    assert packages(ROOT / "lifecycle_core") == CORE
+
+
+def test_the_console_has_the_packages_of_the_design() -> None:
+    assert packages(ROOT / "console") == CONSOLE
+
+
+def test_the_top_folder_has_no_other_folders() -> None:
+    assert {path.parts[0] for path in committed() if len(path.parts) > 1} == TOP
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    assert [str(path) for path in committed() if path.stem.lower() in NAMELESS] == []
