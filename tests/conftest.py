@@ -7,8 +7,13 @@ from urllib.parse import quote
 import pytest
 from django.db import connections
 from django.test import TransactionTestCase
+from hypothesis import settings
 
 from tests.harness import reset
+
+# How long an example takes says more about the machine than about us; a failing one is found again by its seed.
+settings.register_profile("lifecycle", deadline=None, print_blob=True)
+settings.load_profile("lifecycle")
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,9 @@ def start(data: Path, *, arguments: tuple[str, ...], environ: Mapping[str, str])
             text=True,
         )
     promise, url = read_promise(process, data)
+    # A pipe that nobody reads fills up, and then whoever writes to it waits.
+    assert process.stdout is not None
+    threading.Thread(target=process.stdout.read, daemon=True).start()
     return Demo(url=url, users=promise["users"], tokens=promise["tokens"], data=data, process=process)
 
 
