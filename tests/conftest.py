@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.harness import reset
 
-# How long an example takes says more about the machine than about us; a failing one is found again by its seed.
+# How long an example takes says more about the machine than about us; its blob runs a failing one again.
 settings.register_profile("lifecycle", deadline=None, print_blob=True)
 settings.load_profile("lifecycle")
 
