@@ -1,0 +1,1 @@
+"""The console: pages, REST, sockets and commands over the application."""

@@ -1,0 +1,1 @@
+"""Who may do what: tenants, members, roles, tokens, agents' versions and credentials."""

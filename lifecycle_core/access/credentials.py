@@ -1,0 +1,104 @@
+"""Keep secrets encrypted and lend them for one turn, to the origins that they are bound to.
+
+The key file holds one Fernet key per line, the newest first: new secrets use the first, old ones open with any.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import transaction
+
+from lifecycle_core.access import keyfiles, origins
+from lifecycle_core.access.models import Credential
+from lifecycle_core.contract import errors
+
+KEY_FILE: Final = "credentials.keys"
+
+
+class Lease:
+    """A turn's right to one secret. Python may have copied it elsewhere; our own copy is overwritten on release."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = bytearray(secret)
+
+    @property
+    def material(self) -> Mapping[str, str]:
+        """Return `{"secret": …}`, and nothing once the lease is released."""
+        return {"secret": self._secret.decode()} if self._secret else {}
+
+    def release(self) -> None:
+        """Overwrite the secret; harmless when repeated."""
+        self._secret[:] = bytes(len(self._secret))
+        self._secret.clear()
+
+    def __repr__(self) -> str:
+        return "Lease(…)"
+
+
+def store(tenant: str, ref: str, secret: str, bound: Sequence[str], by: str) -> None:
+    """Keep a secret under a name, bound to some origins; a secret of that name is replaced."""
+    Credential.objects.update_or_create(
+        tenant_id=tenant,
+        ref=ref,
+        defaults={"ciphertext": _seal(tenant, ref, secret), "origins": list(bound), "updated_by": by},
+    )
+
+
+def lease(tenant: str, ref: str, url: str) -> Lease:
+    """Lend a secret for requests to a URL. Raises `CredentialAcquisitionFailed`, which never says why."""
+    row = Credential.objects.filter(tenant_id=tenant, ref=ref).first()
+    if row is None or not _is_bound(row, url):
+        raise errors.CredentialAcquisitionFailed
+    return Lease(_open(row).encode())
+
+
+def rotate() -> int:
+    """Make a new key the first and encrypt everything with it again; answer how many secrets that were."""
+    keys = keyfiles.load(settings.LIFECYCLE_KEYS, KEY_FILE, _new_key)
+    keyfiles.replace(settings.LIFECYCLE_KEYS, KEY_FILE, f"{_new_key()}\n{keys}")
+    rows = list(Credential.objects.values_list("pk", flat=True))
+    for pk in rows:
+        _seal_again(pk)
+    return len(rows)
+
+
+@transaction.atomic
+def _seal_again(pk: int) -> None:
+    row = Credential.objects.select_for_update().get(pk=pk)
+    Credential.objects.filter(pk=pk).update(ciphertext=_seal(row.tenant_id, row.ref, _open(row)))
+
+
+def _is_bound(row: Credential, url: str) -> bool:
+    try:
+        return origins.of(url) in row.origins
+    except errors.ConfigurationInvalid:
+        return False
+
+
+def _seal(tenant: str, ref: str, secret: str) -> str:
+    plain = json.dumps({"tenant": tenant, "ref": ref, "secret": secret}).encode()
+    return _keys().encrypt(plain).decode("ascii")
+
+
+def _open(row: Credential) -> str:
+    """Decrypt a row and check that the text belongs to it."""
+    try:
+        plain = json.loads(_keys().decrypt(row.ciphertext.encode()))
+    except InvalidToken as cause:
+        raise errors.CredentialAcquisitionFailed from cause
+    if (plain["tenant"], plain["ref"]) != (row.tenant_id, row.ref):
+        raise errors.CredentialAcquisitionFailed
+    secret: str = plain["secret"]
+    return secret
+
+
+def _keys() -> MultiFernet:
+    text = keyfiles.load(settings.LIFECYCLE_KEYS, KEY_FILE, _new_key)
+    return MultiFernet([Fernet(line) for line in text.split()])
+
+
+def _new_key() -> str:
+    return Fernet.generate_key().decode("ascii")

@@ -1,0 +1,41 @@
+"""Keep server keys in files that only the server's user can read; a missing one is made once, whoever comes first."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+
+def load(folder: Path, name: str, make: Callable[[], str] = lambda: secrets.token_urlsafe(64)) -> str:
+    """Return the text of a key file and create it when it is missing. Raises `OSError` when that is impossible."""
+    path = folder / name
+    if not path.exists():
+        _create(path, make())
+    return path.read_text(encoding="ascii").strip()
+
+
+def replace(folder: Path, name: str, text: str) -> None:
+    """Put new text into a key file so that a reader sees the old one or the new one, never a part."""
+    path = folder / name
+    _write_beside(path, text).replace(path)
+
+
+def _create(path: Path, text: str) -> None:
+    """Create a file with its text at once; the first of several processes wins, the others keep the winner's."""
+    beside = _write_beside(path, text)
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        pass
+    finally:
+        beside.unlink()
+
+
+def _write_beside(path: Path, text: str) -> Path:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return beside
