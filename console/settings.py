@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console import environment, logs
 from lifecycle_core.access import keyfiles
+from lifecycle_core.journal import databases
 
 ENVIRONMENT = environment.read(os.environ)
 PRODUCTION = ENVIRONMENT.profile == "production"
@@ -85,15 +86,10 @@ TEMPLATES = [
 
 # The database.
 
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": LIFECYCLE_DATA / "console.sqlite3",
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        },
-    }
+DATABASES = {
+    "default": databases.postgres(ENVIRONMENT.database_url, pool_size=ENVIRONMENT.workers + 8)
+    if ENVIRONMENT.database_url
+    else databases.sqlite(LIFECYCLE_DATA / "console.sqlite3")
 }
 
 # What one process tells another: hints and counters, never facts.
