@@ -13,7 +13,7 @@ import rfc8785
 
 from lifecycle_core.contract import errors
 
-type Json = None | bool | int | float | str | list[Json] | dict[str, Json]
+type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
 
 SAFE_INTEGER: Final = 2**53 - 1
 MAX_DEPTH: Final = 64
@@ -46,9 +46,9 @@ def _is_plain(value: Any, depth: int) -> bool:
     if depth >= MAX_DEPTH:
         raise errors.NotCanonical(detail=f"nested deeper than {MAX_DEPTH}")
     if kind is dict:
-        return all([type(k) is str and k.isascii() and _is_plain(v, depth + 1) for k, v in value.items()])
+        return all(type(k) is str and k.isascii() and _is_plain(v, depth + 1) for k, v in value.items())
     if kind is list or kind is tuple:
-        return all([_is_plain(v, depth + 1) for v in value])
+        return all(_is_plain(v, depth + 1) for v in value)
     return False
 
 
@@ -70,7 +70,11 @@ def parse(text: str | bytes) -> Json:
     """
     try:
         value: Json = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_int=_safe_int, parse_float=_finite
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_int=_safe_int,
+            parse_float=_finite,
         )
         canonical(value)
     except (ValueError, RecursionError) as cause:

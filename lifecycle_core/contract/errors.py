@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 
-class Refused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
+class Refused(Exception):
     """The call was refused."""
 
     code: ClassVar[str] = "REFUSED"

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Final, Literal, Self
 from lifecycle_core.contract import digests
 from lifecycle_core.contract.digests import Json
 
-type Outcome = Literal["executed", "edited", "failed", "refused", "denied", "expired", "cancelled", "answered"]
+type Outcome = Literal[
+    "executed", "edited", "failed", "refused", "denied", "expired", "cancelled", "answered"
+]
 type Decision = Literal["approve", "edit", "reject", "respond"]
 
 

@@ -124,7 +124,9 @@ def executor_binding(session: Mapping[str, Json], turn: Mapping[str, Json]) -> s
 
 def plan_binding(site: Mapping[str, Json], action: Mapping[str, Json], executor_binding_identity: str) -> str:
     """Return the identity that binds an action at a site to its executor."""
-    return digests.digest({"site": site, "action": action, "executorBindingIdentity": executor_binding_identity})
+    return digests.digest(
+        {"site": site, "action": action, "executorBindingIdentity": executor_binding_identity}
+    )
 
 
 def affinity_identity(delivery_identity: str, compatibility: str, scope_value: str, isolation: str) -> str:
@@ -146,7 +148,9 @@ def journal_reference(episode: EpisodeRef) -> str:
 
 def session_binding(affinity: str, opaque_identity: str) -> str:
     """Return the identity that binds a native session to its affinity."""
-    return "session-" + digests.short(digests.digest({"affinity": affinity, "opaqueIdentity": opaque_identity}))
+    return "session-" + digests.short(
+        digests.digest({"affinity": affinity, "opaqueIdentity": opaque_identity})
+    )
 
 
 def receipt(response: Mapping[str, Json]) -> str:
@@ -154,7 +158,9 @@ def receipt(response: Mapping[str, Json]) -> str:
     return "receipt-" + digests.short(digests.digest(response))
 
 
-def host_identity(prefix: Literal["invocation", "attempt"], thread: ThreadRef, site: SiteRef, sequence: int) -> str:
+def host_identity(
+    prefix: Literal["invocation", "attempt"], thread: ThreadRef, site: SiteRef, sequence: int
+) -> str:
     """Return the identity that a host gives to the invocation or attempt numbered `sequence` at a site."""
     value = {"thread": thread.as_json(), "site": site.as_json(), "sequence": sequence}
     return f"{prefix}." + digests.digest(value).removeprefix("sha256:")

@@ -37,7 +37,11 @@ class Plan:
     binding: str
 
     def as_json(self) -> dict[str, Json]:
-        return {"actionIdentity": self.action, "executorIdentity": self.executor, "bindingIdentity": self.binding}
+        return {
+            "actionIdentity": self.action,
+            "executorIdentity": self.executor,
+            "bindingIdentity": self.binding,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,11 +76,11 @@ class ToolError(Exception):
         self.detail = detail
 
 
-class BindingChanged(Exception):  # noqa: N818
+class BindingChanged(Exception):
     """What the call would change is no longer what was approved; nothing was done."""
 
 
-class OutcomeUnknown(Exception):  # noqa: N818
+class OutcomeUnknown(Exception):
     """The call was sent and nobody can say whether it happened, such as a connection lost after the request was out."""
 
 
@@ -190,7 +190,7 @@ class ModelAnswer:
     usage: Mapping[str, int]
 
 
-class ModelCallFailed(Exception):  # noqa: N818
+class ModelCallFailed(Exception):
     """A model call gave nothing that can be used. `code` is one of reference seed-contracts 16, such as STREAM_CLOSED."""
 
     def __init__(self, code: str, detail: str, *, retry_after_ms: int | None = None) -> None:
@@ -233,11 +233,11 @@ class Resume:
 type TurnInput = Begin | Resume
 
 
-class TurnSuspended(Exception):  # noqa: N818
+class TurnSuspended(Exception):
     """Leave the native turn: a call waits for people. Providers let it pass; they may clean up on the way."""
 
 
-class TurnInterrupted(Exception):  # noqa: N818
+class TurnInterrupted(Exception):
     """Leave the native turn: it was cancelled, its lease is lost or it has ended. Providers let it pass."""
 
 
@@ -248,8 +248,9 @@ class Carrier(Protocol):
         """Run one model call. `perform(emit)` does it and gives streamed text to `emit`. Raises what `perform` raises."""
 
     def call_tools(self, calls: Sequence[ProposedCall]) -> list[ToolResult]:
-        """Run the calls of one model turn and return one result each, in order. Raises `TurnSuspended` when any waits,
-        `TurnEnded`-wise `TurnInterrupted` once the turn has nothing more to do (completed, cancelled, failed)."""
+        """Run the calls of one model turn and return one result each, in order. Raises `TurnSuspended` when any waits for
+
+        people and `TurnInterrupted` when the turn must stop; a turn that has completed stops at its next model call."""
 
     def emit(self, event: NativeEvent) -> None:
         """Report something that happened in the native session."""
@@ -275,6 +276,18 @@ class SessionRequest:
     route: ModelRoute
     tools: tuple[ToolSpec, ...]
     messages: tuple[bytes, ...] = ()
+
+
+class WorkflowTools(Protocol):
+    """Be the tools by which an agent speaks to the engine instead of acting: completion and input request."""
+
+    def specs(self, result_schema: Json, *, interaction: bool) -> tuple[ToolSpec, ...]:
+        """Return what the model is offered; the input request only with the interaction capability."""
+
+    def signal(
+        self, call_id: str, tool: str, arguments: dict[str, Json]
+    ) -> StructuredCompletion | InputAsked:
+        """Turn a call into what it says. Raises `ToolError` for arguments that say nothing."""
 
 
 class NativeSession(Protocol):
@@ -457,6 +470,15 @@ class InvocationRecord:
     open_requests: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class OpenRequest:
+    """A request that nobody has answered, with the call that it belongs to."""
+
+    kind: Literal["approval", "input"]
+    id: str
+    call: str
+
+
 class Journal(Protocol):
     """Keep the facts. Every method is its own short transaction; reads see the latest commit.
 
@@ -472,6 +494,9 @@ class Journal(Protocol):
     def load(self, invocation: UUID) -> InvocationRecord: ...
 
     def calls(self, invocation: UUID, model_turn: int) -> list[CallRecord]: ...
+
+    def open_requests(self, invocation: UUID) -> list[OpenRequest]:
+        """Return the requests of an invocation that nobody has answered, oldest first."""
 
     def affinity(self, tenant: str, affinity: str) -> tuple[str, int] | None:
         """Return the opaque identity and generation bound to an affinity, or nothing."""

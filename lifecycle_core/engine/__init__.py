@@ -1,0 +1,1 @@
+"""The engine decides: it knows the rules and nothing of clocks, databases or networks."""

@@ -1,0 +1,116 @@
+"""Take one invocation as far as it goes: until it ends, waits for people, or the worker may no longer drive it.
+
+Whatever made it move (started, decided, answered, recovered), the steps are the same: take the lease; give every call of the last
+model turn that can have a result its result; if all have one, open or exactly restore the native session and let it run.
+A worker that dies anywhere in here leaves a journal from which another one does the same.
+"""
+
+import logging
+from uuid import UUID
+
+from lifecycle_core.contract import events
+from lifecycle_core.contract.ports import CallRecord, Resume
+from lifecycle_core.contract.status import ACTIVE, Status
+from lifecycle_core.engine import closing, effects, native, turn
+from lifecycle_core.engine.carrier import told
+from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.engine.ledger import LedgerClosed
+from lifecycle_core.engine.services import Services
+
+log = logging.getLogger(__name__)
+
+
+def advance(services: Services, invocation: UUID, *, worker: str, interruption: Interruption) -> None:
+    """Drive an invocation. Losing the lease or being cancelled ends this quietly; the journal tells why."""
+    record = services.journal.load(invocation)
+    if record.status not in ACTIVE:
+        return
+    episode = Episode.of(services, record, interruption)
+    interruption.deadline_ms = services.clock.monotonic_ms() + episode.agent.limits.seconds * 1000
+    try:
+        _take_lease(episode, worker)
+        _go_on(episode)
+    except LedgerClosed:
+        log.info(
+            "worker %s leaves invocation %s: %s", worker, invocation, interruption.reason or "lease lost"
+        )
+
+
+def _take_lease(episode: Episode, worker: str) -> None:
+    """Take the lease: at once where something follows that is no commit of ours, else with the first commit."""
+    ledger = episode.ledger
+    ledger.claim(worker, episode.services.timing.lease_ms)
+    if ledger.status is Status.AWAITING_INPUT:
+        ledger.note(events.InvocationResumed(worker=worker, token=ledger.next_token))
+        return
+    recovered = ledger.status is Status.RUNNING
+    ledger.note(events.InvocationClaimed(worker=worker, token=ledger.next_token, recovered=recovered))
+    ledger.commit()
+
+
+def _go_on(episode: Episode) -> None:
+    outcome = turn.Turn()
+    if episode.ledger.status is Status.STARTING:
+        waits = native.begin(episode, outcome)
+    else:
+        results = _settle_calls(episode, outcome)
+        waits = None in results
+        if not waits and not outcome.over:
+            waits = native.resume(
+                episode, outcome, Resume(results=tuple(told(r) for r in results if r is not None))
+            )
+    _end(episode, outcome, waits=waits)
+
+
+def _settle_calls(episode: Episode, outcome: turn.Turn) -> list[events.ToolCompleted | None]:
+    """Give the calls of the last model turn their results, as far as people and the world allow."""
+    results: list[events.ToolCompleted | None] = []
+    for call in episode.services.journal.calls(episode.record.id, episode.model_turn):
+        results.append(_settle(episode, outcome, call))
+        if outcome.over:
+            break
+    return results
+
+
+def _settle(episode: Episode, outcome: turn.Turn, call: CallRecord) -> events.ToolCompleted | None:
+    match call.state:
+        case "settled":
+            return _stored(call)
+        case "waiting":
+            return None
+        case "approved":
+            return effects.run_decided(episode, outcome, call)
+        case "intended":
+            return effects.recover(episode, outcome, call)
+        case "requested":
+            return effects.repeat(episode, outcome, call)
+
+
+def _stored(call: CallRecord) -> events.ToolCompleted:
+    return events.ToolCompleted(
+        call=call.id,
+        call_id=call.call_id,
+        tool=call.tool,
+        outcome=call.outcome or "failed",
+        content=call.content,
+    )
+
+
+def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
+    """Write how the turn ended, and give the lease up in the same commit."""
+    if episode.interruption.reason == "shutdown":
+        return  # The lease stays as it is and is void at the next start, which goes on from here.
+    if episode.interruption.reason == "time-limit":
+        outcome.fail("PROVIDER_TIMED_OUT", "the time limit of the turn is reached", retry="new-attempt")
+    waiting = (
+        [request.id for request in episode.services.journal.open_requests(episode.record.id)] if waits else []
+    )
+    ended = turn.ending(
+        outcome,
+        waits=waits,
+        open_requests=[*waiting, *episode.ledger.asked],
+        interaction=episode.interaction,
+        schema=episode.result_schema,
+    )
+    closing.end(episode, ended)

@@ -1,0 +1,64 @@
+"""The facet of the lifecycle coordinator: cancel, inspect, retire (reference: seed-contracts 3.5 and 9)."""
+
+from collections.abc import Iterable
+from typing import Literal, Protocol
+from uuid import UUID
+
+from lifecycle_core.contract import errors, events
+from lifecycle_core.contract.ports import Change, Clock, Journal
+from lifecycle_core.contract.status import ACTIVE, WORKING, Status
+from lifecycle_core.engine import closing, machine
+
+type CancelReason = Literal["DELIVERY_CANCELLED", "TIMEOUT", "COORDINATOR_STOP"]
+type Process = Literal["running", "terminal", "stopped"]
+
+FINISHED = frozenset({Status.COMPLETED, Status.FAILED, Status.INVALID})
+
+
+class ControlFacet(Protocol):
+    """What a coordinator may do, and nothing else."""
+
+    def cancel(self, invocation: UUID, *, reason: CancelReason, by: str, comment: str) -> Status: ...
+
+    def inspect(self, statuses: Iterable[Status]) -> Process: ...
+
+
+class Control:
+    """Cancel and inspect invocations."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+
+    def cancel(self, invocation: UUID, *, reason: CancelReason, by: str, comment: str) -> Status:
+        """Cancel an invocation durably and return its status; one that has ended or is unknown keeps its own.
+
+        The native cancel follows from the fact: whoever drives the invocation loses it with this commit.
+        """
+        for _ in range(closing.ATTEMPTS):
+            record = self._journal.load(invocation)
+            if record.status not in ACTIVE:
+                return record.status
+            facts = (
+                *closing.closing_facts(self._journal, invocation, record.model_turns, "cancelled"),
+                events.InvocationCancelled(reason=reason, by=by, comment=comment),
+            )
+            change = Change(
+                invocation=invocation,
+                actor=by,
+                at_ms=self._clock.now_ms(),
+                transitions=machine.transitions(facts, ACTIVE),
+                events=facts,
+            )
+            try:
+                return self._journal.append(change).status
+            except (errors.AlreadyDecided, errors.RequestExpired, errors.StatusConflict):
+                continue  # Something was decided or asked between the look and the commit; look again.
+        raise errors.StatusConflict(status=record.status)
+
+    def inspect(self, statuses: Iterable[Status]) -> Process:
+        """Return the aggregate of a delivery's statuses as the contract defines it."""
+        found = set(statuses)
+        if found & WORKING:
+            return "running"
+        return "terminal" if found & FINISHED else "stopped"

@@ -1,0 +1,126 @@
+"""One worker's view of one invocation while it drives it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lifecycle_core.contract import digests
+from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.invocation import INTERACTION
+from lifecycle_core.contract.plugins import ToolAdmission, Verdict
+from lifecycle_core.contract.ports import (
+    EffectClass,
+    InvocationRecord,
+    Preparation,
+    Tool,
+    ToolContext,
+    ToolSpec,
+)
+from lifecycle_core.engine import chain, guard
+from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.engine.ledger import Ledger
+from lifecycle_core.engine.redaction import Redactor, StreamRedactor
+from lifecycle_core.engine.services import Services
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCall:
+    """A tool call that may run: everything that intent, dispatch and outcome need."""
+
+    call: str
+    call_id: str
+    tool: str
+    effect_class: EffectClass
+    arguments: dict[str, Json]
+    preparation: Preparation = field(default_factory=Preparation)
+    approval: str | None = None
+    attempt: int = 1
+    edited: bool = False
+
+    @property
+    def arguments_digest(self) -> str:
+        return digests.digest(self.arguments)
+
+
+@dataclass(kw_only=True)
+class Episode:
+    """Hold what a worker knows of the invocation that it drives. `model_turn` and the counters move with the turn."""
+
+    services: Services
+    record: InvocationRecord
+    agent: AgentDefinition
+    tools: Mapping[str, Tool]
+    ledger: Ledger
+    interruption: Interruption
+    model_turn: int
+    tool_calls: int
+    tokens: int
+    output_sequence: int
+    session: str
+    redactor: Redactor = field(default_factory=lambda: Redactor(()))
+
+    @classmethod
+    def of(cls, services: Services, record: InvocationRecord, interruption: Interruption) -> "Episode":
+        """Look at an invocation as it is stored now."""
+        agent = services.agent(record.tenant, record.agent, record.agent_binding)
+        return cls(
+            services=services,
+            record=record,
+            agent=agent,
+            tools=services.tools(agent),
+            ledger=Ledger(services.journal, services.clock, record),
+            interruption=interruption,
+            model_turn=record.model_turns,
+            tool_calls=record.tool_calls,
+            tokens=record.tokens,
+            output_sequence=record.output_sequence,
+            session=record.session,
+        )
+
+    @property
+    def result_schema(self) -> Json:
+        return self.agent.actions[self.record.action].result_schema
+
+    @property
+    def interaction(self) -> bool:
+        return INTERACTION in self.agent.capabilities
+
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """Return the tools that the model is offered, the workflow tools first."""
+        workflow = self.services.workflow.specs(self.result_schema, interaction=self.interaction)
+        return (*workflow, *(tool.spec for tool in self.tools.values()))
+
+    def protect(self, secrets: Iterable[str]) -> None:
+        """Keep leased secrets out of everything that is noted from now on."""
+        self.redactor = Redactor(secrets)
+        self.ledger.redact = self.redactor.redact
+
+    def stream(self) -> StreamRedactor:
+        """Return what keeps leased secrets out of streamed text, also where one is split over chunks."""
+        return self.redactor.stream()
+
+    def holds_secret(self, value: Json) -> bool:
+        """Tell whether a value contains a leased secret."""
+        return self.redactor.contains_secret(value)
+
+    def context(self, call: str) -> ToolContext:
+        """Say where a call of this invocation may act."""
+        return self.services.context(self.record, self.agent, call, self.interruption)
+
+    def judge(self, spec: ToolSpec, arguments: dict[str, Json]) -> Verdict:
+        """Ask the gates about a call."""
+        admission = ToolAdmission(
+            tenant=self.record.tenant,
+            agent=self.record.agent,
+            tool=spec.name,
+            family=spec.family,
+            effect_class=spec.effect_class,
+            arguments=guard.freeze(arguments),
+        )
+        return chain.judge(self.services.gates, admission)
+
+
+def call_identity(record: InvocationRecord, model_turn: int, call_id: str) -> str:
+    """Return our identity of a call, which is the same whenever the same call is met again."""
+    parts = [str(record.id), record.attempt, model_turn, call_id]
+    return "call-" + digests.short(digests.digest(parts))

@@ -1,0 +1,66 @@
+"""Answers to what an agent asked people (reference: seed-contracts 8).
+
+An answer is checked against the persisted response schema before it becomes a fact, because a stored answer that does not fit
+would burn the episode.
+"""
+
+from typing import Literal
+
+from lifecycle_core.contract import digests, errors, events, identities
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.ports import CallRecord
+from lifecycle_core.engine import approvals, result_schema
+
+type ResponseKind = Literal["ANSWER", "ACTION_FINISH_REQUESTED"]
+
+
+def answer(
+    asking: CallRecord,
+    *,
+    input: str,
+    request_identity: str,
+    response_schema: Json,
+    by: str,
+    kind: ResponseKind,
+    content: Json,
+) -> list[Event]:
+    """Give the agent what a person answered. Raises `errors.SchemaInvalid` for an answer that does not fit."""
+    problems = result_schema.validate(response_schema, content) if kind == "ANSWER" else []
+    if problems:
+        raise errors.SchemaInvalid(problems=problems)
+    identity = digests.digest(content)
+    response: dict[str, Json] = {
+        "kind": kind,
+        "requestIdentity": request_identity,
+        "content": content,
+        "contentIdentity": identity,
+    }
+    return [
+        events.InputAnswered(
+            input=input,
+            call=asking.id,
+            by=by,
+            response_kind=kind,
+            request_identity=request_identity,
+            content=content,
+            content_identity=identity,
+            receipt=identities.receipt(response),
+        ),
+        approvals.settled(asking, "answered", {"kind": kind, "content": content}),
+    ]
+
+
+def decline(asking: CallRecord, *, input: str, by: str, reason: str) -> list[Event]:
+    """Tell the agent that a person does not answer."""
+    told: Json = {"kind": "DECLINED", "detail": "A person declined to answer.", "reason": reason}
+    return [
+        events.InputDeclined(input=input, call=asking.id, by=by, reason=reason),
+        approvals.settled(asking, "denied", told),
+    ]
+
+
+def expire(asking: CallRecord, input: str) -> list[Event]:
+    """Close an input request whose time has passed; that declines it."""
+    told: Json = {"kind": "EXPIRED", "detail": "Nobody answered in time."}
+    return [events.InputExpired(input=input, call=asking.id), approvals.settled(asking, "expired", told)]

@@ -1,0 +1,34 @@
+"""How a running turn is stopped from outside, from any thread."""
+
+from collections.abc import Callable
+from typing import Literal
+
+type Reason = Literal["cancelled", "lease-lost", "time-limit", "shutdown"]
+
+
+class Interruption:
+    """Remember why a turn must stop, and stop what blocks it. The first reason stands.
+
+    `deadline_ms` is on the engine's monotonic clock; whoever watches the turn interrupts it then.
+    """
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+        self.deadline_ms: int | None = None
+        self._stop: Callable[[], None] | None = None
+
+    def __call__(self) -> bool:
+        """Tell whether the turn must stop."""
+        return self.reason is not None
+
+    def watch(self, stop: Callable[[], None] | None) -> None:
+        """Name what frees a blocked read; called at once if the turn must stop already."""
+        self._stop = stop
+        if stop is not None and self.reason is not None:
+            stop()
+
+    def interrupt(self, reason: Reason) -> None:
+        """Stop the turn."""
+        self.reason = self.reason or reason
+        if self._stop is not None:
+            self._stop()

@@ -1,0 +1,142 @@
+"""What a worker has learned and not yet committed.
+
+Facts and session messages are collected and committed together, always before anything is dispatched to the world: so a tool
+call costs two commits, and nothing happens outside that the journal does not know to be intended.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from lifecycle_core.contract import errors, events
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.ports import (
+    Appended,
+    Change,
+    Claim,
+    Clock,
+    InvocationRecord,
+    Journal,
+    SessionMessages,
+    TurnInterrupted,
+)
+from lifecycle_core.contract.status import TERMINAL, Status
+from lifecycle_core.engine import machine
+
+log = logging.getLogger(__name__)
+
+_WORTH_KEEPING_LATE: Final = (
+    events.ToolCompleted,
+    events.InvocationCompleted,
+    events.InvocationFailed,
+    events.InvocationInvalidated,
+    events.ModelResponded,
+)
+
+
+class LedgerClosed(TurnInterrupted):
+    """The invocation has ended or another worker holds it: this worker writes nothing more."""
+
+
+class Ledger:
+    """Collect the facts of one worker's work on one invocation, under one lease."""
+
+    def __init__(self, journal: Journal, clock: Clock, record: InvocationRecord) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._invocation = record.id
+        self._actor = f"agent:{record.agent}"
+        self._facts: list[Event] = []
+        self._messages: list[bytes] = []
+        self._affinity = record.affinity
+        self._session_length = 0
+        self._claim: Claim | None = None
+        self.status: Status = record.status
+        self.token = record.token
+        self.redact: Callable[[Any], Any] = lambda value: value
+
+    @property
+    def next_token(self) -> int:
+        """Return the fencing token under which the next commit stands."""
+        return self.token if self._claim is None else self._claim.seen_token + 1
+
+    def claim(self, worker: str, ttl_ms: int) -> None:
+        """Take the lease with the next commit."""
+        self._claim = Claim(worker=worker, ttl_ms=ttl_ms, seen_token=self.token)
+
+    @property
+    def asked(self) -> list[str]:
+        """Return the requests among the facts that are not yet committed."""
+        asked = [
+            fact for fact in self._facts if isinstance(fact, events.ApprovalRequested | events.InputRequested)
+        ]
+        return [fact.approval if isinstance(fact, events.ApprovalRequested) else fact.input for fact in asked]
+
+    def follow(self, affinity: str, length: int) -> None:
+        """Append the session messages that follow to the session of an affinity, which holds `length` of them."""
+        self._affinity, self._session_length = affinity, length
+
+    def note(self, *facts: Event) -> None:
+        """Remember facts for the next commit, without any leased secret."""
+        self._facts += [type(fact).of(self.redact(fact.payload())) for fact in facts]
+
+    def keep(self, message: bytes) -> None:
+        """Remember a session message for the next commit, without any leased secret."""
+        self._messages.append(self.redact(message.decode()).encode())
+
+    def commit(self, *, release: bool = False) -> None:
+        """Write what was collected in one transaction.
+
+        Raises `LedgerClosed` when the invocation has ended or another worker holds it; what was collected is then kept as late
+        facts, where it tells something.
+        """
+        facts, bodies = tuple(self._facts), tuple(self._messages)
+        if not facts and not bodies and not release:
+            return
+        self._facts, self._messages = [], []
+        try:
+            appended = self._append(facts, bodies, release)
+        except (errors.StatusConflict, errors.LeaseLost, errors.NotFound) as cause:
+            self._keep_late(facts)
+            raise LedgerClosed from cause
+        self._claim = None
+        self.status, self.token = appended.status, appended.token
+        self._session_length += len(bodies)
+
+    def _append(self, facts: tuple[Event, ...], bodies: tuple[bytes, ...], release: bool) -> Appended:
+        messages = SessionMessages(affinity=self._affinity, start=self._session_length, bodies=bodies)
+        return self._journal.append(
+            Change(
+                invocation=self._invocation,
+                actor=self._actor,
+                at_ms=self._clock.now_ms(),
+                transitions=machine.transitions(facts, {self.status}),
+                events=facts,
+                token=None if self._claim else self.token,
+                claim=self._claim,
+                release=release,
+                messages=messages if bodies else None,
+            )
+        )
+
+    def _keep_late(self, facts: tuple[Event, ...]) -> None:
+        late = tuple(
+            events.LateResult(what=fact.kind, detail=fact.payload())
+            for fact in facts
+            if isinstance(fact, _WORTH_KEEPING_LATE)
+        )
+        if not late:
+            return
+        transitions = machine.transitions(late, {*TERMINAL, Status.UNKNOWN})
+        change = Change(
+            invocation=self._invocation,
+            actor=self._actor,
+            at_ms=self._clock.now_ms(),
+            transitions=transitions,
+            events=late,
+        )
+        try:
+            self._journal.append(change)
+        except errors.Refused as refusal:
+            # Retired, or another worker is at it: what came late has no journal to be kept in.
+            log.warning("late facts of %s dropped: %s", self._invocation, refusal)

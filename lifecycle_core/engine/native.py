@@ -1,0 +1,170 @@
+"""Run a provider's turn: open or exactly restore the native session, under a credential that is leased for this turn alone."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from lifecycle_core.contract import errors, events, identities
+from lifecycle_core.contract.ports import (
+    Begin,
+    CredentialLease,
+    ModelRoute,
+    NativeSession,
+    ProviderFailed,
+    Resume,
+    SessionRequest,
+    TurnInput,
+    TurnInterrupted,
+    TurnSuspended,
+)
+from lifecycle_core.engine.carrier import TurnCarrier
+from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.ledger import LedgerClosed
+from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
+
+log = logging.getLogger(__name__)
+
+
+class SessionLost(Exception):
+    """The exact session could not be restored."""
+
+
+class OpenFailed(Exception):
+    """A fresh session could not be opened."""
+
+
+def begin(episode: Episode, outcome: Turn) -> bool:
+    """Run the first turn of an episode; tell whether a call waits for people."""
+    agent = episode.agent
+    action = agent.actions[episode.record.action]
+    dispatched = episode.record.dispatch["input"]
+    return _run(
+        episode, outcome, Begin(instructions=agent.instructions, purpose=action.purpose, input=dispatched)
+    )
+
+
+def resume(episode: Episode, outcome: Turn, results: Resume) -> bool:
+    """Go on with the session of an episode; tell whether a call waits for people."""
+    return _run(episode, outcome, results)
+
+
+def _run(episode: Episode, outcome: Turn, turn_input: TurnInput) -> bool:
+    try:
+        with _leased(episode) as lease, _session(episode) as session:
+            return _drive(episode, outcome, session, turn_input, lease)
+    except errors.CredentialAcquisitionFailed as refusal:
+        outcome.fail("CREDENTIAL_UNAVAILABLE", refusal.sentence, retry="new-attempt")
+    except errors.ProviderNotImplemented as refusal:
+        outcome.fail("PROVIDER_NOT_IMPLEMENTED", refusal.sentence, retry="never")
+    except OpenFailed as failed:
+        outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
+    except SessionLost as lost:
+        outcome.lose(str(lost), reason="CHILD_UNREACHABLE")
+    return False
+
+
+def _drive(
+    episode: Episode, outcome: Turn, session: NativeSession, turn_input: TurnInput, lease: CredentialLease
+) -> bool:
+    carrier = TurnCarrier(episode, outcome)
+    try:
+        session.run(turn_input, carrier, lease.material)
+    except TurnSuspended:
+        return True
+    except LedgerClosed:
+        raise
+    except TurnInterrupted:
+        return False
+    except Exception as fault:
+        # Whatever a provider raises is one failure of the provider (reference: seed-contracts 6).
+        log.exception("provider %s failed", episode.record.provider)
+        outcome.note(
+            ProviderFailed(
+                code=PROTOCOL_ERROR, detail=episode.redactor.redact(f"{type(fault).__name__}: {fault}")
+            )
+        )
+    return False
+
+
+@contextlib.contextmanager
+def _leased(episode: Episode) -> Iterator[CredentialLease]:
+    lease = episode.services.lease(episode.record.tenant, episode.agent)
+    try:
+        episode.protect(lease.material.values())
+        yield lease
+    finally:
+        lease.release()
+
+
+@contextlib.contextmanager
+def _session(episode: Episode) -> Iterator[NativeSession]:
+    session = _open_or_restore(episode)
+    try:
+        episode.interruption.watch(session.cancel)
+        yield session
+    finally:
+        episode.interruption.watch(None)
+        session.dispose()
+
+
+def _open_or_restore(episode: Episode) -> NativeSession:
+    """Open the session of a new affinity, or restore exactly the one that the affinity is bound to."""
+    affinity = _affinity(episode)
+    bound = episode.services.journal.affinity(episode.record.tenant, affinity)
+    return _open(episode, affinity) if bound is None else _restore(episode, affinity, *bound)
+
+
+def _open(episode: Episode, affinity: str) -> NativeSession:
+    provider = episode.services.provider(episode.record.provider)
+    try:
+        session = provider.open(_request(episode, "", ()))
+    except errors.ProviderNotImplemented:
+        raise
+    except Exception as fault:
+        log.exception("provider %s could not open a session", episode.record.provider)
+        raise OpenFailed(episode.redactor.redact(f"{type(fault).__name__}: {fault}")) from fault
+    episode.session = identities.session_binding(affinity, session.opaque_identity)
+    episode.ledger.follow(affinity, 0)
+    episode.ledger.note(
+        events.SessionOpened(
+            binding=episode.session, affinity=affinity, opaque_identity=session.opaque_identity, generation=1
+        )
+    )
+    return session
+
+
+def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: int) -> NativeSession:
+    messages = episode.services.journal.messages(episode.record.tenant, affinity)
+    provider = episode.services.provider(episode.record.provider)
+    try:
+        session = provider.restore(_request(episode, opaque_identity, messages))
+    except LookupError as cause:
+        raise SessionLost(f"the session could not be restored: {cause}") from cause
+    if session.opaque_identity != opaque_identity:
+        session.dispose()
+        raise SessionLost("another session came back")
+    episode.session = identities.session_binding(affinity, opaque_identity)
+    episode.ledger.follow(affinity, len(messages))
+    episode.ledger.note(
+        events.SessionRestored(
+            binding=episode.session,
+            affinity=affinity,
+            opaque_identity=opaque_identity,
+            generation=generation + 1,
+        )
+    )
+    return session
+
+
+def _request(episode: Episode, opaque_identity: str, messages: tuple[bytes, ...]) -> SessionRequest:
+    route = ModelRoute(model=episode.record.model, base_url=episode.agent.base_url, configuration={})
+    return SessionRequest(
+        opaque_identity=opaque_identity, route=route, tools=episode.offered(), messages=messages
+    )
+
+
+def _affinity(episode: Episode) -> str:
+    session = episode.record.dispatch["session"]
+    if not isinstance(session, dict):
+        raise errors.CorrelationMismatch
+    return str(session["identity"])

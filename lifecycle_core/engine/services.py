@@ -1,0 +1,48 @@
+"""What the engine is given to work with, and the times that it keeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.plugins import Gate
+from lifecycle_core.contract.ports import (
+    Clock,
+    CredentialLease,
+    InvocationRecord,
+    Journal,
+    Provider,
+    Tool,
+    ToolContext,
+    WorkflowTools,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Durations in milliseconds. A worker renews its lease every third of `lease_ms`."""
+
+    lease_ms: int = 15_000
+    approval_ms: int = 24 * 3600 * 1000
+    input_ms: int = 24 * 3600 * 1000
+    output_interval_ms: int = 250
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """The ports of the engine.
+
+    `agent` returns a registered version by tenant, name and binding; `provider` raises `errors.ProviderNotImplemented` and
+    `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name; `context`
+    says where a call of an invocation may act.
+    """
+
+    journal: Journal
+    clock: Clock
+    agent: Callable[[str, str, str], AgentDefinition]
+    provider: Callable[[str], Provider]
+    lease: Callable[[str, AgentDefinition], CredentialLease]
+    tools: Callable[[AgentDefinition], Mapping[str, Tool]]
+    context: Callable[[InvocationRecord, AgentDefinition, str, Callable[[], bool]], ToolContext]
+    workflow: WorkflowTools
+    gates: Sequence[Gate]
+    timing: Timing = field(default_factory=Timing)
