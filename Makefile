@@ -1,6 +1,6 @@
 # Every command sets up what it needs from uv.lock first. Arguments: make demo ARGS="--port 8000"
 .POSIX:
-.PHONY: demo test check soak bench ready messages docs
+.PHONY: demo test check soak bench ready format messages docs
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest
 ARGS =
@@ -28,6 +28,12 @@ soak: ready
 # One JSON object per figure. Another database: make bench ARGS="--database postgresql://..."
 bench: ready
 	$(PYTHON) manage.py bench --json $(ARGS)
+
+# Bring code and templates into their form.
+format: ready
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	find templates -name '*.html' -print0 | xargs -0 .venv/bin/djade --target-version 6.1
 
 # What is generated and committed: compiled translations and docs.
 messages: ready
