@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -39,7 +39,7 @@ NAMES: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What the person who runs the console has chosen. `origins` may be empty on a local console: see `console.origins`."""
+    """What the person who runs the console has chosen. `origins` may be empty locally: see `console.origins`."""
 
     profile: Profile
     data: Path
@@ -59,7 +59,7 @@ class Environment:
 
 
 def read(environ: Mapping[str, str]) -> Environment:
-    """Read and check every `LIFECYCLE_*` variable and `console.toml` in the data folder. Raises `ImproperlyConfigured`."""
+    """Read every `LIFECYCLE_*` variable and the data folder's `console.toml`. Raises `ImproperlyConfigured`."""
     refuse_unknown(environ)
     given = {name: environ[name].strip() for name in NAMES if environ.get(name, "").strip()}
     data = Path(given.get("LIFECYCLE_DATA", "var")).expanduser().absolute()
@@ -93,7 +93,8 @@ def refuse_unknown(environ: Mapping[str, str]) -> None:
     ours = {name for name in environ if name.startswith("LIFECYCLE_") and not name.startswith(DEMO)}
     unknown = sorted(ours - NAMES)
     if unknown:
-        raise ImproperlyConfigured(f"Nothing reads {', '.join(unknown)}. Known names: {', '.join(sorted(NAMES))}.")
+        known = ", ".join(sorted(NAMES))
+        raise ImproperlyConfigured(f"Nothing reads {', '.join(unknown)}. Known names: {known}.")
 
 
 def read_file(data: Path) -> dict[str, Any]:
@@ -172,9 +173,8 @@ def http_origins(given: Mapping[str, str], stored: Mapping[str, Any]) -> frozens
 
 
 def workspaces(given: Mapping[str, str], stored: Mapping[str, Any], data: Path) -> dict[str, Path]:
-    """Return the registered folders by name: those below `workspaces/` of the data folder, then what is named."""
-    own = data / "workspaces"
-    found = {folder.name: folder for folder in sorted(own.iterdir()) if folder.is_dir()} if own.is_dir() else {}
+    """Return the registered folders by name: those below `workspaces/` of the data folder, and the named."""
+    found = {folder.name: folder for folder in sorted(data.glob("workspaces/*")) if folder.is_dir()}
     named = parse_workspaces(given["LIFECYCLE_WORKSPACES"]) if "LIFECYCLE_WORKSPACES" in given else None
     table = stored.get("workspaces", {}) if named is None else named
     if not isinstance(table, dict) or not all(isinstance(path, str) and path for path in table.values()):
@@ -223,13 +223,12 @@ def log_format(given: Mapping[str, str], profile: Profile) -> Literal["json", "c
 
 def check_production(chosen: Environment) -> None:
     """Refuse to run in public with anything that is safe only on one's own machine."""
-    refusals: list[tuple[str, Callable[[], bool]]] = [
-        ("LIFECYCLE_URL must be the public https:// address", lambda: not chosen.url.startswith("https://")),
-        ("LIFECYCLE_ORIGINS may hold https:// origins only", lambda: any(o.startswith("http://") for o in chosen.origins)),
-        ("LIFECYCLE_SECRET_KEY is not set", lambda: not chosen.secret_key),
-        ("LIFECYCLE_SECRET_KEY must have 50 characters or more, of at least 8 kinds", lambda: is_weak(chosen.secret_key)),
-    ]
-    if found := [sentence for sentence, holds in refusals if holds()]:
+    refusals = {
+        "LIFECYCLE_URL must be the public https:// address": not chosen.url.startswith("https://"),
+        "LIFECYCLE_ORIGINS may hold https:// only": any(o.startswith("http://") for o in chosen.origins),
+        "LIFECYCLE_SECRET_KEY must have 50 characters or more, of 8 kinds": is_weak(chosen.secret_key),
+    }
+    if found := [sentence for sentence, holds in refusals.items() if holds]:
         raise ImproperlyConfigured("The production profile refuses to start: " + "; ".join(found) + ".")
 
 

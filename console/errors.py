@@ -1,4 +1,4 @@
-"""How a refusal looks over HTTP: one table from its class to a status, and one shape, the problem document of RFC 9457.
+"""How a refusal looks over HTTP: one table from its class to a status, and one shape, that of RFC 9457.
 
 HTTP exists here and in the rest of `console` only. Pages use `status_of`, the API `response`.
 """

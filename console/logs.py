@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-SECRET_NAMES: Final = re.compile(r"authorization|cookie|password|secret|token|credential|pepper", re.IGNORECASE)
+SECRET_NAMES: Final = re.compile(r"authorization|cookie|password|secret|token|credential", re.IGNORECASE)
 SECRET_TEXT: Final = re.compile(r"\blcc_[0-9A-Za-z]{20,}|(?i:\bbearer\s+)\S+")
 REDACTED: Final = "[redacted]"
 
@@ -33,7 +33,7 @@ SHARED: Final[list[Processor]] = [
 
 
 def configuration(form: Literal["json", "console"]) -> dict[str, Any]:
-    """Return the `LOGGING` setting: everything goes to standard error, so that commands keep standard output."""
+    """Return the `LOGGING` setting. All goes to standard error, so that commands keep standard output."""
     end: list[Processor] = (
         [structlog.processors.dict_tracebacks, redact, structlog.processors.JSONRenderer()]
         if form == "json"

@@ -1,6 +1,7 @@
 """What every request passes. All of it works asynchronously, so that a waiting request holds no thread."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
@@ -24,8 +25,6 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
 
     def add_files(self, root: str, prefix: str | None = None) -> None:
         """Take the collected files where `collectstatic` has run."""
-        from pathlib import Path
-
         if Path(root).is_dir():
             super().add_files(root, prefix)
 

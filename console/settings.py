@@ -1,4 +1,4 @@
-"""Compose the console from its environment. What may be chosen is in `console.environment`; nothing else is read here."""
+"""Compose the console from its environment. What may be chosen is said in `console.environment` alone."""
 
 import os
 from pathlib import Path
@@ -52,7 +52,7 @@ INSTALLED_APPS = [
     "console",
 ]
 
-# The order: what answers without the rest first; the problem documents of /api outside whatever else may refuse.
+# The order: what measures and what makes problem documents stand outside of whatever may refuse.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.StaticFiles",
@@ -102,7 +102,10 @@ if ENVIRONMENT.redis_url:
         }
     }
     CACHES: dict[str, dict[str, Any]] = {
-        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ENVIRONMENT.redis_url}
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": ENVIRONMENT.redis_url,
+        }
     }
 else:
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
@@ -169,7 +172,7 @@ SECURE_CSP = {
     "frame-ancestors": [CSP.NONE],
 }
 
-# Files. A collected folder is used where there is one (`collectstatic`), else the files are served as they lie.
+# Files. What `collectstatic` has collected is used where it has run, else the files are served as they lie.
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"

@@ -11,7 +11,7 @@ from lifecycle_core.contract.actor import Actor
 def for_user(user: AbstractBaseUser | AnonymousUser, tenant: str) -> Actor:
     """Return the actor that a signed-in person is in a tenant.
 
-    Raises `Unauthenticated` for nobody and for an account that is closed, and `Forbidden` without a membership.
+    Raises `Unauthenticated` for nobody and for a closed account, and `Forbidden` without a membership.
     """
     row = User.objects.filter(pk=user.pk, is_active=True).first() if user.pk else None
     if row is None:
@@ -19,14 +19,16 @@ def for_user(user: AbstractBaseUser | AnonymousUser, tenant: str) -> Actor:
     membership = Membership.objects.filter(user=row, tenant_id=tenant).first()
     if membership is None:
         raise errors.Forbidden(reason="You are not a member of this tenant.")
-    return Actor(tenant=tenant, name=f"user:{row.get_username()}", permissions=roles.permissions(membership.roles))
+    granted = roles.permissions(membership.roles)
+    return Actor(tenant=tenant, name=f"user:{row.get_username()}", permissions=granted)
 
 
 def tenants_of(user: AbstractBaseUser | AnonymousUser) -> list[str]:
     """Return the tenants that a person is a member of, by name."""
     if not user.pk:
         return []
-    return list(Membership.objects.filter(user_id=user.pk).order_by("tenant_id").values_list("tenant_id", flat=True))
+    mine = Membership.objects.filter(user_id=user.pk).order_by("tenant_id")
+    return list(mine.values_list("tenant_id", flat=True))
 
 
 def for_token(bearer: str) -> Actor:
@@ -35,4 +37,5 @@ def for_token(bearer: str) -> Actor:
     if token is None:
         raise errors.Unauthenticated
     tokens.note_use(token)
-    return Actor(tenant=token.tenant_id, name=f"token:{token.name}", permissions=roles.permissions(token.roles))
+    granted = roles.permissions(token.roles)
+    return Actor(tenant=token.tenant_id, name=f"token:{token.name}", permissions=granted)

@@ -1,6 +1,6 @@
 """Keep secrets encrypted and lend them for one turn, to the origins that they are bound to.
 
-The key file holds one Fernet key per line, the newest first: new secrets use the first, old ones open with any.
+The key file holds one Fernet key per line, the newest first: it seals, and any of them opens.
 """
 
 import json
@@ -19,7 +19,7 @@ KEY_FILE: Final = "credentials.keys"
 
 
 class Lease:
-    """A turn's right to one secret. Python may have copied it elsewhere; our own copy is overwritten on release."""
+    """A turn's right to one secret. Python may have copied it; our own copy is overwritten on release."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = bytearray(secret)

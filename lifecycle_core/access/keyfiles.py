@@ -1,4 +1,4 @@
-"""Keep server keys in files that only the server's user can read; a missing one is made once, whoever comes first."""
+"""Keep keys in files that only the server's user can read; whoever comes first makes a missing one."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def load(folder: Path, name: str, make: Callable[[], str] = lambda: secrets.token_urlsafe(64)) -> str:
-    """Return the text of a key file and create it when it is missing. Raises `OSError` when that is impossible."""
+    """Return the text of a key file, made when it is missing. Raises `OSError` when that is impossible."""
     path = folder / name
     if not path.exists():
         _create(path, make())
@@ -21,7 +21,7 @@ def replace(folder: Path, name: str, text: str) -> None:
 
 
 def _create(path: Path, text: str) -> None:
-    """Create a file with its text at once; the first of several processes wins, the others keep the winner's."""
+    """Create a file with its text at once; the first of several processes wins."""
     beside = _write_beside(path, text)
     try:
         os.link(beside, path)
@@ -34,7 +34,8 @@ def _create(path: Path, text: str) -> None:
 def _write_beside(path: Path, text: str) -> Path:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())

@@ -7,7 +7,9 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-NAME = RegexValidator(r"\A[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?\Z", "Use small letters, digits, dot, hyphen and underscore.")
+NAME = RegexValidator(
+    r"\A[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?\Z", "Use small letters, digits and . - _ between."
+)
 
 
 class Tenant(models.Model):
@@ -40,7 +42,7 @@ class Membership(models.Model):
 
 
 class Token(models.Model):
-    """A bearer token for programs. Only a keyed hash is kept; several tokens of one name are one principal (rotation)."""
+    """A bearer token, kept as a keyed hash. Several tokens of one name are one principal, for rotation."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="tokens")
@@ -74,7 +76,9 @@ class AgentVersion(models.Model):
         ordering = ["tenant", "name", "created_at"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name", "binding"], name="agent_version_once"),
-            models.UniqueConstraint(fields=["tenant", "name"], condition=Q(current=True), name="agent_one_current"),
+            models.UniqueConstraint(
+                fields=["tenant", "name"], condition=Q(current=True), name="agent_one_current"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -82,7 +86,7 @@ class AgentVersion(models.Model):
 
 
 class Credential(models.Model):
-    """A secret under a name. The encrypted text repeats tenant and name, so that it opens in its own row only."""
+    """A secret under a name. The sealed text repeats tenant and name, so that it opens in its own row only."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="credentials")
     ref = models.CharField(max_length=200)

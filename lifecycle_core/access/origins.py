@@ -15,7 +15,9 @@ def of(url: str) -> str:
     except ValueError as cause:
         raise errors.ConfigurationInvalid(detail=f"{url!r} is not a URL: {cause}.") from cause
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.username or parts.password:
-        raise errors.ConfigurationInvalid(detail=f"{url!r} must begin with http(s)://host and carry no password.")
+        raise errors.ConfigurationInvalid(
+            detail=f"{url!r} must begin with http(s)://host and carry no password."
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, DEFAULT_PORTS[parts.scheme]) else f":{port}")
 

@@ -7,8 +7,12 @@ from lifecycle_core.contract.actor import Permission
 
 PERMISSIONS: Final[Mapping[str, frozenset[Permission]]] = {
     "viewer": frozenset({Permission.READ}),
-    "operator": frozenset({Permission.READ, Permission.DECIDE, Permission.ANSWER, Permission.CANCEL_INVOCATION}),
-    "coordinator": frozenset({Permission.READ, Permission.CANCEL_DELIVERY, Permission.RETIRE, Permission.RESOLVE}),
+    "operator": frozenset(
+        {Permission.READ, Permission.DECIDE, Permission.ANSWER, Permission.CANCEL_INVOCATION}
+    ),
+    "coordinator": frozenset(
+        {Permission.READ, Permission.CANCEL_DELIVERY, Permission.RETIRE, Permission.RESOLVE}
+    ),
     "host": frozenset({Permission.START, Permission.READ_OWN}),
     "auditor": frozenset({Permission.READ, Permission.READ_SENSITIVE, Permission.EXPORT, Permission.VERIFY}),
     "admin": frozenset({Permission.READ, Permission.ADMINISTER}),

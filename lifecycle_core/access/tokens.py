@@ -1,7 +1,7 @@
 """Make bearer tokens and find their rows.
 
-A token is `lcc_`, 32 random bytes and a checksum by which scanners tell it from other text. The checksum never decides: every
-text that is offered goes the same way, so that a wrong prefix and a wrong secret take the same time.
+A token is `lcc_`, 32 random bytes and a checksum by which scanners tell it from other text. The checksum never
+decides: every text that is offered goes the same way, so that a wrong prefix and a wrong secret take one time.
 """
 
 import datetime
@@ -37,7 +37,7 @@ def checksum(body: str) -> str:
 
 
 def keyed_hash(text: str) -> str:
-    """Return the hash under which a token is kept; it needs the server's pepper, so a stolen table is not enough."""
+    """Return the hash that a token is kept under; it takes the pepper too, so a stolen table is not enough."""
     pepper = keyfiles.load(settings.LIFECYCLE_KEYS, "tokens.key")
     return hmac.new(pepper.encode(), text.encode(), hashlib.sha256).hexdigest()
 
@@ -50,7 +50,7 @@ def find(text: str) -> Token | None:
 
 
 def note_use(token: Token) -> None:
-    """Remember roughly when a token was last used; once in five minutes, since every request would be a write."""
+    """Remember roughly when a token was last used; not each time, or every request would be a write."""
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > LAST_USED_EVERY:
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
