@@ -1,0 +1,72 @@
+"""Know the providers by exact keys; nothing is discovered and nothing falls back to another."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+from lifecycle_core.contract import errors, ports
+
+type Factory = Callable[[], ports.Provider]
+
+
+class Registry:
+    """Make each provider when it is used for the first time, once, and dispose of those that were made."""
+
+    def __init__(self, factories: Iterable[tuple[str, Factory]]) -> None:
+        """Take factories by key. Raises `errors.ConfigurationInvalid` when a key comes twice."""
+        self._factories: dict[str, Factory] = {}
+        for key, factory in factories:
+            if key in self._factories:
+                raise errors.ConfigurationInvalid(detail=f"the provider {key} is registered twice")
+            self._factories[key] = factory
+        self._made: dict[str, ports.Provider] = {}
+        self._disposed = False
+        self._lock = threading.Lock()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._factories)
+
+    def start(self, keys: Iterable[str]) -> None:
+        """Make these providers now; when one cannot be made, dispose of all that were and raise its fault."""
+        try:
+            for key in keys:
+                self.get(key)
+        except BaseException:
+            self.dispose()
+            raise
+
+    def get(self, key: str) -> ports.Provider:
+        """Return the provider of exactly this key. Raises `errors.ConfigurationInvalid`."""
+        with self._lock:
+            if self._disposed:
+                raise errors.ConfigurationInvalid(detail="the providers are shut down")
+            if key not in self._made:
+                self._made[key] = self._make(key)
+            return self._made[key]
+
+    def dispose(self) -> None:
+        """Dispose of every provider that was made, the last one first; idempotent. None keeps the others."""
+        with self._lock:
+            made = list(reversed(self._made.values()))
+            self._made.clear()
+            self._disposed = True
+        failures = [failure for provider in made if (failure := _dispose(provider)) is not None]
+        if failures:
+            raise ExceptionGroup("providers could not be disposed of", failures)
+
+    def _make(self, key: str) -> ports.Provider:
+        if key not in self._factories:
+            raise errors.ConfigurationInvalid(detail=f"there is no provider {key}")
+        provider = self._factories[key]()
+        if provider.key != key:
+            _dispose(provider)
+            raise errors.ConfigurationInvalid(detail=f"the provider {provider.key} is registered as {key}")
+        return provider
+
+
+def _dispose(provider: ports.Provider) -> Exception | None:
+    try:
+        provider.dispose()
+    except Exception as failure:  # noqa: BLE001  (the caller raises it once every other provider is disposed of)
+        return failure
+    return None

@@ -1,0 +1,26 @@
+"""Providers that are known by name and cannot run anything here; never a fallback for another."""
+
+from typing import Final, NoReturn
+
+from lifecycle_core.contract import errors, ports
+
+COPILOT: Final = "copilot-sdk"
+CODEX: Final = "codex-cli"
+
+
+class Shell:
+    """Refuse every session before any effect."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def open(self, request: ports.SessionRequest) -> NoReturn:
+        """Raise `errors.ProviderNotImplemented`."""
+        raise errors.ProviderNotImplemented
+
+    def restore(self, request: ports.SessionRequest) -> NoReturn:
+        """Raise `errors.ProviderNotImplemented`."""
+        raise errors.ProviderNotImplemented
+
+    def dispose(self) -> None:
+        """Hold nothing, so give nothing back."""
