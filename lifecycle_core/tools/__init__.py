@@ -1,0 +1,1 @@
+"""Built-in tools: one family per file."""

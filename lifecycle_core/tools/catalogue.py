@@ -1,0 +1,28 @@
+"""The built-in tools by family and by name."""
+
+from typing import Final
+
+from lifecycle_core.contract.ports import Tool
+from lifecycle_core.tools.files import FilesList, FilesRead, FilesWrite
+from lifecycle_core.tools.http_request import HttpRequest
+
+_TOOLS: Final[tuple[Tool, ...]] = (FilesList(), FilesRead(), FilesWrite(), HttpRequest())
+FAMILIES: Final = tuple(dict.fromkeys(tool.spec.family for tool in _TOOLS))
+
+
+def all() -> tuple[Tool, ...]:
+    """Return every built-in tool."""
+    return _TOOLS
+
+
+def by_family(family: str) -> tuple[Tool, ...]:
+    """Return the tools of a family, as an agent's definition names it. Raises `LookupError` for no such family."""
+    tools = tuple(tool for tool in _TOOLS if tool.spec.family == family)
+    if not tools:
+        raise LookupError(family)
+    return tools
+
+
+def find(name: str) -> Tool | None:
+    """Return the tool of a name, or nothing."""
+    return next((tool for tool in _TOOLS if tool.spec.name == name), None)
