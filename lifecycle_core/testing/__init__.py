@@ -1,0 +1,1 @@
+"""What stands in for the outside, shipped: scripted model servers, endpoints, carriers, and the demo's agents."""

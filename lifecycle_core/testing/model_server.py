@@ -1,0 +1,121 @@
+"""A model server that follows a script, over a real socket on the loopback interface.
+
+    with ModelServer(script, secret="synthetic") as server:
+        provider talks to server.base_url with the key "synthetic"
+
+Requests are kept, the last `keep` of them, for a test to look at; nothing is ever logged.
+"""
+
+import hmac
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from lifecycle_core.testing import answers, loopback
+from lifecycle_core.testing.answers import Answer, Cut, Hold, Piece, Refusal, Script, Stream
+from lifecycle_core.testing.chat_requests import ChatRequest
+
+PATH: Final = "/v1/chat/completions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """A request as it came; header names are in lower case, `connection` tells which requests shared one."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    connection: int
+
+
+class ModelServer(loopback.LoopbackServer):
+    """Answer chat completions as a script says.
+
+    `secret` is the one key that is accepted; empty accepts any. `pace` is the pause between two pieces in
+    seconds, for people who watch.
+    """
+
+    def __init__(
+        self, script: Script, *, secret: str = "", port: int = 0, pace: float = 0.0, keep: int = 1000
+    ) -> None:
+        self.script = script
+        self.secret = secret
+        self.pace = pace
+        self.received: deque[Received] = deque(maxlen=keep)
+        super().__init__(type("Handler", (_Handler,), {"model": self}), port)
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.origin}/v1"
+
+
+class _Handler(loopback.Handler):
+    model: ModelServer
+
+    def do_POST(self) -> None:
+        body = self.body()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.model.received.append(
+            Received(path=self.path, headers=headers, body=body, connection=self.client_address[1])
+        )
+        if self.path != PATH:
+            self._refuse(Refusal(status=404, message="there is nothing here"))
+        elif not self._is_admitted():
+            self._refuse(Refusal(status=401, message="the key is not valid"))
+        else:
+            self._answer(ChatRequest.of(json.loads(body)))
+
+    def _is_admitted(self) -> bool:
+        expected = f"Bearer {self.model.secret}".encode()
+        given = self.headers.get("authorization", "").encode("latin-1", "replace")
+        return not self.model.secret or hmac.compare_digest(expected, given)
+
+    def _answer(self, request: ChatRequest) -> None:
+        match self.model.script(request):
+            case Refusal() as refusal:
+                self._refuse(refusal)
+            case Stream() as stream:
+                self._stream(stream.pieces)
+            case Answer() as answer:
+                self._stream(answers.pieces(answer, request))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        headers = {"content-type": "application/json"}
+        headers |= {"retry-after": refusal.retry_after} if refusal.retry_after else {}
+        headers |= {"x-request-id": refusal.request_id} if refusal.request_id else {}
+        body = json.dumps({"error": {"message": refusal.message}}).encode()
+        self.reply(refusal.status, body, headers)
+
+    def _stream(self, pieces: Iterable[Piece]) -> None:
+        """Send a chunked body; the headers go out with the first bytes, so that a hold before them holds them too."""
+        begun = False
+        for piece in pieces:
+            if isinstance(piece, Cut):
+                self.wfile.flush()
+                self.drop()
+                return
+            if isinstance(piece, Hold):
+                self._wait(piece)
+                continue
+            if not begun:
+                self._begin()
+                begun = True
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            if self.model.pace:
+                self.wfile.flush()
+                self.model.closing.wait(self.model.pace)
+        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+    def _begin(self) -> None:
+        self.send_response_only(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+
+    def _wait(self, hold: Hold) -> None:
+        self.wfile.flush()
+        hold.reached.set()
+        hold.released.wait()
