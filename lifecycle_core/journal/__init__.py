@@ -1,0 +1,1 @@
+"""The facts: deliveries, invocations, events, requests, decisions, leases, sessions and tombstones."""

@@ -1,0 +1,45 @@
+"""Create and hold deliveries: a row that admission and retirement both lock, so that one of them comes first."""
+
+from typing import Final
+from uuid import UUID, uuid4
+
+from lifecycle_core.contract import errors, ports
+from lifecycle_core.journal.records import as_uuid
+from lifecycle_core.journal.sql import Run, Statement
+
+CREATE: Final = Statement(
+    "INSERT INTO journal_delivery (id, tenant, identity, manifest_binding, activation_binding, requester, created_at)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+HOLD: Final = Statement(
+    "SELECT id, manifest_binding, activation_binding FROM journal_delivery"
+    " WHERE tenant = %s AND identity = %s FOR NO KEY UPDATE"
+)
+RETIRED: Final = Statement("SELECT 1 FROM journal_tombstone WHERE tenant = %s AND delivery = %s")
+
+
+def hold(run: Run, new: ports.NewInvocation, at_ms: int) -> UUID:
+    """Lock a delivery, creating it when it is new, and return its identity in the database.
+
+    Raises `errors.DeliveryConflict` for other bindings and `errors.DeliveryRetired`. The tombstone is looked for once the lock
+    is had, for a retirement that came first has left it by then.
+    """
+    ref = new.delivery
+    run(
+        CREATE,
+        (
+            uuid4(),
+            new.tenant,
+            ref.identity,
+            ref.manifest_binding,
+            ref.activation_binding,
+            new.requester,
+            at_ms,
+        ),
+    )
+    row = run(HOLD, (new.tenant, ref.identity)).fetchone()
+    if run(RETIRED, (new.tenant, ref.identity)).fetchone():
+        raise errors.DeliveryRetired
+    if (row[1], row[2]) != (ref.manifest_binding, ref.activation_binding):
+        raise errors.DeliveryConflict
+    return as_uuid(row[0])

@@ -1,0 +1,45 @@
+"""Written SQL for the statements that every transition runs: made once, with nothing between it and the driver.
+
+Run these inside `transaction.atomic` (writes), or alone (reads); the rest of the journal uses the ORM.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class Statement:
+    """One statement in both dialects."""
+
+    __slots__ = ("postgresql", "sqlite")
+
+    def __init__(self, text: str) -> None:
+        self.postgresql: Final = text.encode()
+        self.sqlite: Final = text.replace("%s", "?").replace(" FOR NO KEY UPDATE", "")
+
+
+class Result(Protocol):
+    """What a driver's cursor gives back."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+type Run = Callable[[Statement, Sequence[Any]], Result]
+
+
+def runner(connection: BaseDatabaseWrapper) -> Run:
+    """Return how to run statements on a connection, which is opened if need be."""
+    connection.ensure_connection()
+    native = connection.connection
+    if connection.vendor == "sqlite":
+        return lambda statement, parameters: native.execute(statement.sqlite, parameters)
+    return lambda statement, parameters: psycopg.Cursor(native).execute(
+        statement.postgresql, parameters, prepare=True
+    )

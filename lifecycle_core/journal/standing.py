@@ -1,0 +1,118 @@
+"""Where an invocation stands inside one transaction: the locked row, what the events make of it, and how it is written back."""
+
+import dataclasses
+import operator
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.status import TERMINAL, WORKING, Status
+from lifecycle_core.journal.blobs import Folder
+from lifecycle_core.journal.sql import Run, Statement
+
+
+@dataclass(kw_only=True, slots=True)
+class Standing:
+    """The columns of an invocation that transitions read (the first five) and write (the rest)."""
+
+    id: UUID
+    tenant: str
+    delivery_id: UUID
+    affinity: str
+    provider: str
+    status: Status
+    disposition: str | None = None
+    version: int = 0
+    chain_head: str
+    worker: str = ""
+    token: int = 0
+    lease_expires_at: int = 0
+    ready: bool = True
+    open_requests: int = 0
+    model_turns: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    output_sequence: int = 0
+    session: str = ""
+    generation: int = 0
+
+
+COLUMNS: Final = tuple(field.name for field in dataclasses.fields(Standing))
+READ_ONLY: Final = 5
+WRITTEN: Final = COLUMNS[READ_ONLY:]
+
+LOCK: Final = Statement(
+    f"SELECT {', '.join(COLUMNS)} FROM journal_invocation WHERE id = %s FOR NO KEY UPDATE"  # noqa: S608
+)
+WRITE: Final = Statement(
+    f"UPDATE journal_invocation SET {', '.join(f'{name} = %s' for name in WRITTEN)}, updated_at = %s "  # noqa: S608
+    "WHERE id = %s AND status = %s AND version = %s"
+)
+OPEN_CALLS: Final = Statement(
+    "SELECT state, count(*) FROM journal_toolcall "
+    "WHERE invocation_id = %s AND model_turn = %s AND state <> 'settled' GROUP BY state"
+)
+written: Final = operator.attrgetter(*WRITTEN)
+
+
+@dataclass(kw_only=True, slots=True)
+class Work:
+    """What a projection works with: the statements' connection, the standing so far, the time, and the large values."""
+
+    run: Run
+    standing: Standing
+    at: int
+    folder: Folder
+
+    def conflict(self) -> errors.StatusConflict:
+        """Return the refusal of a change that no longer fits."""
+        return errors.StatusConflict(status=self.standing.status)
+
+
+def lock(run: Run, invocation: UUID) -> Standing:
+    """Lock the row of an invocation and return it. Raises `errors.NotFound`."""
+    row = run(LOCK, (invocation,)).fetchone()
+    if row is None:
+        raise errors.NotFound
+    return of(row)
+
+
+def of(row: tuple[Any, ...]) -> Standing:
+    """Make a standing of a row of `COLUMNS`."""
+    standing = Standing(**dict(zip(COLUMNS, row, strict=True)))
+    standing.status = Status(standing.status)
+    if not isinstance(standing.id, UUID):
+        standing.id, standing.delivery_id = UUID(standing.id), UUID(str(standing.delivery_id))
+    return standing
+
+
+def settle(work: Work, status: Status, *, release: bool) -> None:
+    """Take the next status, and see who may hold the invocation now."""
+    standing = work.standing
+    standing.status = status
+    if release or status not in WORKING:
+        standing.worker, standing.lease_expires_at = "", 0
+    if status in TERMINAL and standing.open_requests:
+        raise RuntimeError("An invocation cannot end while requests are open: close them in the same change.")
+    standing.ready = _has_work(work)
+
+
+def write(work: Work, before: tuple[Status, int]) -> None:
+    """Write the standing back, if the row is still as it was. Raises `errors.StatusConflict`."""
+    standing = work.standing
+    changed = work.run(WRITE, (*written(standing), work.at, standing.id, *before))
+    if changed.rowcount != 1:
+        raise errors.StatusConflict(status=before[0])
+
+
+def _has_work(work: Work) -> bool:
+    """Tell whether a worker has something to do and nobody does it."""
+    standing = work.standing
+    if standing.status in WORKING:
+        return standing.lease_expires_at == 0
+    if standing.status is not Status.AWAITING_INPUT:
+        return False
+    calls: dict[str, int] = dict(work.run(OPEN_CALLS, (standing.id, standing.model_turns)).fetchall())
+    answered = calls.get("waiting", 0) > standing.open_requests
+    return "approved" in calls or answered or (not calls and not standing.open_requests)

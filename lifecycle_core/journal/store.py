@@ -1,0 +1,293 @@
+"""The store: the only code that writes the journal.
+
+Rule 1: a transition is one call of `append`, and one transaction. It locks the invocation's row, sees whether the change fits
+(status, fencing token, lease), lets the events change their projections, writes the row back on condition that nobody else did,
+takes the feed's head, and inserts the events with their final numbers. Whatever does not fit raises, and nothing has happened.
+
+Rule 2: the store does not know which status may follow which. The engine's table says so, and comes with the change.
+
+Rule 3: locks are taken in one order: command, delivery, invocation, its requests and session, and the feed's head as the last.
+The head's row lock is held to the commit, so the order of positions is the order of commits: who reads on from a position
+misses nothing. A rollback takes its numbers back, so neither `seq` nor `position` has a gap that retirement did not make.
+
+Rule 4: hints go out after the commit and carry no facts. Losing one costs time, nothing else.
+
+Rule 5: nothing here reaches a file, a network or a clock; times come with the change.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+from uuid import UUID, uuid4
+
+from django.db import connections, transaction
+
+from lifecycle_core.contract import digests, errors, ports
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.status import WORKING, Status
+from lifecycle_core.journal import (
+    blobs,
+    chain,
+    commands,
+    deliveries,
+    projections,
+    records,
+    standing,
+    work_queue,
+)
+from lifecycle_core.journal.sql import Run, Statement, runner
+from lifecycle_core.journal.standing import Standing, Work
+
+type Hint = Callable[[str, int], None]
+
+ADMIT: Final = Statement(
+    "INSERT INTO journal_invocation (id, tenant, delivery_id, affinity, provider, status, version, chain_head, worker, token,"
+    " lease_expires_at, ready, open_requests, model_turns, tool_calls, tokens, output_sequence, session, generation,"
+    " parent, episode, agent, agent_binding, action, model, attempt, requester, dispatch, created_at, updated_at)"
+    " VALUES (%s, %s, %s, %s, %s, %s, 0, %s, '', 0, 0, %s, 0, 0, 0, 0, 0, '', 0,"
+    " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+RENEW: Final = Statement(
+    "UPDATE journal_invocation SET lease_expires_at = %s"
+    " WHERE id = %s AND token = %s AND worker <> '' AND status IN ('starting', 'running')"
+)
+SESSION_LENGTHENED: Final = Statement(
+    "UPDATE journal_session SET length = length + %s WHERE tenant = %s AND affinity = %s AND length = %s RETURNING id"
+)
+MESSAGE: Final = Statement(
+    'INSERT INTO journal_sessionmessage (session_id, "index", body, blob) VALUES (%s, %s, %s, %s)'
+)
+HEAD: Final = Statement(
+    "INSERT INTO journal_feedhead (tenant, n, epoch, seq, chain_head) VALUES (%s, %s, %s, 0, %s)"
+    " ON CONFLICT (tenant) DO UPDATE SET n = journal_feedhead.n + excluded.n RETURNING n"
+)
+
+
+class Store:
+    """Be the engine's journal (`contract.ports.Journal`) on Django's default database, and what a host needs around it."""
+
+    def __init__(
+        self, *, hint: Hint | None = None, limits: blobs.Limits = blobs.DEFAULT, using: str = "default"
+    ) -> None:
+        """Give `hint(tenant, position)` to be called after each commit."""
+        self._hint = hint
+        self._limits = limits
+        self._using = using
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def admit(self, new: ports.NewInvocation, event: Event, *, status: Status, at_ms: int) -> ports.Appended:
+        """Create the delivery when new, and the invocation.
+
+        Raises `errors.DeliveryConflict`, `errors.DeliveryRetired` and `errors.CorrelationMismatch` (the episode exists).
+        """
+        with self._writing() as run:
+            delivery = deliveries.hold(run, new, at_ms)
+            work = self._work(run, _newborn(new, delivery, status), at_ms)
+            dispatch = work.folder.value(new.dispatch.as_json())
+            if run(ADMIT, _admission(work.standing, new, dispatch, at_ms)).rowcount != 1:
+                raise errors.CorrelationMismatch
+            standing.settle(work, status, release=False)
+            return self._finish(work, (event,), new.requester, before=(status, 0))
+
+    def append(self, change: ports.Change) -> ports.Appended:
+        """Make one transition. Raises what `contract.ports.Change` says, and `errors.NotFound`."""
+        with self._writing() as run:
+            work = self._work(run, standing.lock(run, change.invocation), change.at_ms)
+            before = (work.standing.status, work.standing.version)
+            status = _allowed(work.standing, change)
+            for event in change.events:
+                projections.apply(work, event)
+            if change.messages:
+                _keep(work, change.messages)
+            standing.settle(work, status, release=change.release)
+            return self._finish(work, change.events, change.actor, before=before)
+
+    def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:
+        """Prolong a lease; false when it is lost or the invocation has ended."""
+        with self._writing() as run:
+            return run(RENEW, (now_ms + ttl_ms, invocation, token)).rowcount == 1
+
+    def once(
+        self, tenant: str, actor: str, command: ports.Command, run: Callable[[], Json], *, at_ms: int
+    ) -> Json:
+        """Carry out a command once: `run` and the memory of its answer are one transaction.
+
+        The same key and body get the stored answer and run nothing, also when both come at once. What `run` refuses is not
+        remembered. Raises `errors.KeyReused`.
+        """
+        with transaction.atomic(using=self._using):
+            return commands.once(
+                self._run(), commands.Name(tenant, actor, command.key), command.body_digest, run, at_ms
+            )
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def answered(self, tenant: str, actor: str, command: ports.Command) -> commands.Answer | None:
+        """Return the stored answer of a command, if it was carried out. Raises `errors.KeyReused`."""
+        return commands.answered(self._run(), commands.Name(tenant, actor, command.key), command.body_digest)
+
+    def load(self, invocation: UUID) -> ports.InvocationRecord:
+        """Return where an invocation stands. Raises `errors.NotFound`."""
+        with self._reading() as run:
+            return records.load(run, invocation)
+
+    def calls(self, invocation: UUID, model_turn: int) -> list[ports.CallRecord]:
+        """Return the calls of one model turn, in order. Raises `errors.NotFound`."""
+        with self._reading() as run:
+            return records.calls(run, invocation, model_turn)
+
+    def affinity(self, tenant: str, affinity: str) -> tuple[str, int] | None:
+        """Return the opaque identity and generation bound to an affinity, or nothing."""
+        with self._reading() as run:
+            return records.affinity(run, tenant, affinity)
+
+    def messages(self, tenant: str, affinity: str) -> tuple[bytes, ...]:
+        """Return the kept messages of a native session, in order."""
+        with self._reading() as run:
+            return records.messages(run, tenant, affinity)
+
+    def open_requests(self, invocation: UUID) -> list[tuple[str, str, str]]:
+        """Return the open requests of an invocation as (kind, identity, call)."""
+        with self._reading() as run:
+            return records.open_requests(run, invocation)
+
+    def claimable(self, now_ms: int, limit: int, tenant: str | None = None) -> list[work_queue.Claimable]:
+        """Return invocations that a worker may claim now, longest waiting first."""
+        with self._reading() as run:
+            return work_queue.claimable(run, now_ms, limit, tenant)
+
+    def expired_requests(self, now_ms: int, limit: int) -> list[work_queue.Expired]:
+        """Return open requests whose time has passed, the oldest first."""
+        with self._reading() as run:
+            return work_queue.expired(run, now_ms, limit)
+
+    # ------------------------------------------------------------------------------------------------------ together
+
+    def _run(self) -> Run:
+        return runner(connections[self._using])
+
+    @contextmanager
+    def _writing(self) -> Iterator[Run]:
+        with transaction.atomic(using=self._using), self._reading() as run:
+            yield run
+
+    @contextmanager
+    def _reading(self) -> Iterator[Run]:
+        with connections[self._using].wrap_database_errors:
+            yield self._run()
+
+    def _work(self, run: Run, row: Standing, at_ms: int) -> Work:
+        return Work(run=run, standing=row, at=at_ms, folder=blobs.Folder(limits=self._limits))
+
+    def _finish(
+        self, work: Work, happened: Sequence[Event], actor: str, *, before: tuple[Status, int]
+    ) -> ports.Appended:
+        """Number the events, write the row and everything that was collected, and send the hint after the commit."""
+        row = work.standing
+        rows = _numbered(work, happened, actor)
+        work.folder.flush(work.run, row.delivery_id)
+        standing.write(work, before)
+        commands.touch(row.delivery_id)
+        position: int = work.run(
+            HEAD, (row.tenant, len(rows), uuid4().hex, chain.tenant_origin(row.tenant))
+        ).fetchone()[0]
+        _insert(work.run, rows, position)
+        if self._hint:
+            transaction.on_commit(
+                functools.partial(self._hint, row.tenant, position), using=self._using, robust=True
+            )
+        return ports.Appended(status=row.status, version=row.version, position=position, token=row.token)
+
+
+type EventRow = tuple[str | int | UUID, ...]
+
+
+def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[EventRow]:
+    """Give the events their seqs and hashes; returns their rows without the position."""
+    row, rows = work.standing, list[EventRow]()
+    of = str(row.id)
+    for event in happened:
+        payload = event.payload()
+        content = digests.canonical(payload)
+        row.version += 1
+        entry = chain.record(of, row.version, event.kind, work.at, actor, content)
+        row.chain_head = chain.link(row.chain_head, entry)
+        stored = work.folder.payload(payload, content)
+        rows.append((row.tenant, row.id, row.version, event.kind, work.at, actor, stored, row.chain_head))
+    return rows
+
+
+@functools.cache
+def _insertion(count: int) -> Statement:
+    values = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s, %s)"] * count)
+    return Statement(
+        f"INSERT INTO journal_event (tenant, invocation_id, seq, kind, at, actor, payload, hash, position) VALUES {values}"  # noqa: S608
+    )
+
+
+def _insert(run: Run, rows: list[EventRow], last: int) -> None:
+    first = last - len(rows) + 1
+    run(_insertion(len(rows)), [value for place, row in enumerate(rows, first) for value in (*row, place)])
+
+
+def _allowed(row: Standing, change: ports.Change) -> Status:
+    """Check status, fencing token and claim, and take the lease that is claimed; returns the next status."""
+    if not change.events:
+        raise ValueError("A change without events changes nothing.")
+    if change.claim and not WORKING.issuperset(change.transitions.values()):
+        raise ValueError("A lease is held only while an invocation starts or runs.")
+    if row.status not in change.transitions:
+        raise errors.StatusConflict(status=row.status)
+    if change.token is not None and (change.token != row.token or not row.worker):
+        raise errors.LeaseLost
+    if change.claim:
+        _claim(row, change.claim, change.at_ms)
+    return change.transitions[row.status]
+
+
+def _claim(row: Standing, claim: ports.Claim, at_ms: int) -> None:
+    if claim.seen_token != row.token or row.lease_expires_at > at_ms:
+        raise errors.LeaseLost
+    row.worker, row.token, row.lease_expires_at = claim.worker, row.token + 1, at_ms + claim.ttl_ms
+
+
+def _keep(work: Work, kept: ports.SessionMessages) -> None:
+    """Append messages to a native session that is as long as their sender thinks. Raises `errors.LeaseLost`."""
+    where = (len(kept.bodies), work.standing.tenant, kept.affinity, kept.start)
+    row = work.run(SESSION_LENGTHENED, where).fetchone()
+    if row is None:
+        raise errors.LeaseLost
+    for index, body in enumerate(kept.bodies, kept.start):
+        work.run(MESSAGE, (row[0], index, *work.folder.message(body)))
+
+
+def _newborn(new: ports.NewInvocation, delivery: UUID, status: Status) -> Standing:
+    return Standing(
+        id=new.id,
+        tenant=new.tenant,
+        delivery_id=delivery,
+        affinity=new.dispatch.session.identity,
+        provider=new.provider,
+        status=status,
+        chain_head=chain.origin(str(new.id)),
+    )
+
+
+def _admission(row: Standing, new: ports.NewInvocation, dispatch: str, at_ms: int) -> tuple[object, ...]:
+    episode = new.dispatch.episode
+    identity = digests.digest([episode.thread.as_json(), episode.invocation, episode.attempt])
+    place = (
+        row.id,
+        row.tenant,
+        row.delivery_id,
+        row.affinity,
+        row.provider,
+        row.status,
+        row.chain_head,
+        row.ready,
+    )
+    agent = (new.agent, new.agent_binding, new.action, new.model, new.attempt, new.requester)
+    return (*place, new.parent, identity, *agent, dispatch, at_ms, at_ms)

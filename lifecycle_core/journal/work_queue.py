@@ -1,0 +1,64 @@
+"""Find what waits: invocations for a worker, requests for their expiry."""
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from lifecycle_core.contract.status import Status
+from lifecycle_core.journal.records import as_uuid
+from lifecycle_core.journal.sql import Run, Statement
+
+COLUMNS: Final = "id, tenant, token, status, created_at"
+TENANT: Final = "(%s = '' OR tenant = %s)"
+CLAIMABLE: Final = Statement(
+    f"SELECT {COLUMNS} FROM journal_invocation WHERE ready AND {TENANT}"  # noqa: S608
+    f" UNION ALL SELECT {COLUMNS} FROM journal_invocation WHERE status IN ('starting', 'running')"
+    f" AND lease_expires_at > 0 AND lease_expires_at <= %s AND {TENANT}"
+    " ORDER BY created_at LIMIT %s"
+)
+EXPIRED: Final = Statement(
+    "SELECT 'approval', id, invocation_id, call, expires_at FROM journal_approval"
+    " WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s"
+    " UNION ALL SELECT 'input', id, invocation_id, call, expires_at FROM journal_inputrequest"
+    " WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s"
+    " ORDER BY expires_at LIMIT %s"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimable:
+    """An invocation that waits for a worker; `token` is what a claim must name as `seen_token`."""
+
+    invocation: UUID
+    tenant: str
+    token: int
+    status: Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expired:
+    """An open request whose time has passed; `kind` is approval or input."""
+
+    kind: str
+    id: UUID
+    invocation: UUID
+    call: str
+    expires_at: int
+
+
+def claimable(run: Run, now_ms: int, limit: int, tenant: str | None) -> list[Claimable]:
+    """Return invocations with something to do and no live lease, longest waiting first."""
+    only = tenant or ""
+    rows = run(CLAIMABLE, (only, only, now_ms, only, only, limit)).fetchall()
+    return [
+        Claimable(invocation=as_uuid(identity), tenant=owner, token=token, status=Status(status))
+        for identity, owner, token, status, _ in rows
+    ]
+
+
+def expired(run: Run, now_ms: int, limit: int) -> list[Expired]:
+    """Return open requests whose time has passed, the oldest first."""
+    return [
+        Expired(kind=kind, id=as_uuid(request), invocation=as_uuid(invocation), call=call, expires_at=at)
+        for kind, request, invocation, call, at in run(EXPIRED, (now_ms, now_ms, limit)).fetchall()
+    ]
