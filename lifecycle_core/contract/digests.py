@@ -77,6 +77,8 @@ def parse(text: str | bytes) -> Json:
             parse_float=_finite,
         )
         canonical(value)
+    except errors.NotCanonical:
+        raise
     except (ValueError, RecursionError) as cause:
         raise errors.NotCanonical(detail=str(cause)) from cause
     return value
