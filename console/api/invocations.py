@@ -1,0 +1,147 @@
+"""Invocations: start, list, show, cancel, and what they did."""
+
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from ninja import Router, Schema, Status
+
+from console.api import wire
+from console.api.authentication import Request
+from console.api.shapes import Instant, Json, Object, Page
+from lifecycle_core.application import invocations, queries, resources
+from lifecycle_core.contract.status import Status as InvocationStatus
+
+router = Router(tags=["invocations"])
+
+
+class OpenRequest(Schema):
+    id: str
+    kind: Literal["approval", "input"]
+
+
+class Invocation(Schema):
+    id: str
+    status: str
+    agent: str
+    action: str
+    provider: str
+    model: str
+    delivery: str
+    delivery_id: str
+    attempt: int
+    parent: str | None
+    requester: str
+    open_requests: list[OpenRequest]
+    disposition: Object | None
+    input: Json
+    model_turns: int
+    tool_calls: int
+    tokens: int
+    version: int
+    created_at: Instant
+    updated_at: Instant
+
+
+class Event(Schema):
+    seq: int
+    position: int
+    kind: str
+    at: Instant
+    actor: str
+    payload: Object
+    hash: str
+    corrupt: bool
+
+
+class TranscriptEntry(Schema):
+    seq: int
+    at: Instant
+    kind: str
+    who: str
+    text: str
+    value: Json
+    refers: str
+
+
+class Start(wire.Body):
+    """What to run: an action of an agent, with its input. `delivery` names a unit of work, new or known."""
+
+    agent: wire.Word
+    action: wire.Word
+    input: Any
+    delivery: wire.Word | None = None
+    context: dict[str, Any] | None = None
+
+
+class Cancel(wire.Body):
+    reason: Literal["DELIVERY_CANCELLED", "TIMEOUT", "COORDINATOR_STOP"] = "COORDINATOR_STOP"
+    comment: wire.Prose = ""
+
+
+UNSAID: Final = Cancel()
+
+
+@router.post("", response={202: Invocation}, summary="Start an invocation")
+def start(request: Request, body: Start, key: wire.Key = None) -> Status[resources.InvocationItem]:
+    started = invocations.start(request.auth, **body.given(*Start.model_fields), key=key)
+    return Status(202, started)
+
+
+@router.get("", response=Page[Invocation], summary="List invocations")
+def listed(
+    request: Request,
+    status: InvocationStatus | None = None,
+    agent: wire.Text = None,
+    delivery: wire.Text = None,
+    text: wire.Text = None,
+    cursor: wire.Cursor = None,
+    limit: wire.Limit = 50,
+) -> resources.Page[resources.InvocationItem]:
+    return queries.invocations(
+        request.auth, status=status, agent=agent, delivery=delivery, text=text, cursor=cursor, limit=limit
+    )
+
+
+@router.get("/{uuid:invocation}", response=Invocation, summary="Show an invocation")
+def shown(request: Request, invocation: UUID) -> resources.InvocationItem:
+    return queries.invocation(request.auth, invocation)
+
+
+@router.get("/{uuid:invocation}/events", response=Page[Event], summary="Read the journal of an invocation")
+def events(
+    request: Request,
+    invocation: UUID,
+    kind: wire.Text = None,
+    actor: wire.Text = None,
+    text: wire.Text = None,
+    after: wire.After = 0,
+    limit: wire.ManyLimit = 200,
+) -> resources.Page[resources.EventItem]:
+    return queries.events(
+        request.auth, invocation, kind=kind, actor_name=actor, text=text, after=after, limit=limit
+    )
+
+
+@router.get("/{uuid:invocation}/transcript", response=Page[TranscriptEntry], summary="Read what was said")
+def transcript(request: Request, invocation: UUID) -> dict[str, object]:
+    return {"items": queries.transcript(request.auth, invocation), "next": None}
+
+
+@router.get(
+    "/{uuid:invocation}/dispatch", response=dict[str, Any], summary="Show the dispatch it was started with"
+)
+def dispatch(request: Request, invocation: UUID) -> Any:
+    return queries.dispatch(request.auth, invocation)
+
+
+@router.get("/{uuid:invocation}/disposition", response=dict[str, Any], summary="Show how it ended or paused")
+def disposition(request: Request, invocation: UUID) -> dict[str, Any]:
+    item = queries.invocation(request.auth, invocation)
+    return {"id": item.id, "status": item.status, **(item.disposition or {"kind": None})}
+
+
+@router.post("/{uuid:invocation}/cancel", response=Invocation, summary="Cancel one invocation")
+def cancel(
+    request: Request, invocation: UUID, body: Cancel = UNSAID, key: wire.Key = None
+) -> resources.InvocationItem:
+    return invocations.cancel(request.auth, invocation, reason=body.reason, comment=body.comment, key=key)
