@@ -1,7 +1,9 @@
 """What every request passes. All of it works asynchronously, so that a waiting request holds no thread."""
 
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +11,64 @@ from django.http.response import HttpResponseBase
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
+from console import errors, metrics
+
 type Next = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+
+
+class Passing:
+    """Be a middleware that looks at each answer, in a synchronous chain as in an asynchronous one."""
+
+    async_capable = True
+    sync_capable = True
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response: Any = get_response
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        start = time.perf_counter()
+        if self.is_async:
+            return self.later(request, start)
+        return self.answered(request, self.get_response(request), start)
+
+    async def later(self, request: HttpRequest, start: float) -> HttpResponseBase:
+        """Wait for the answer of an asynchronous chain."""
+        return self.answered(request, await self.get_response(request), start)
+
+    def answered(self, request: HttpRequest, response: HttpResponseBase, start: float) -> HttpResponseBase:
+        """Return the answer or another in its place."""
+        raise NotImplementedError
+
+
+class Measured(Passing):
+    """Count requests by route, method and status."""
+
+    def answered(self, request: HttpRequest, response: HttpResponseBase, start: float) -> HttpResponseBase:
+        """Count the answer."""
+        route = request.resolver_match.route if request.resolver_match else ""
+        metrics.count(request.method, route, response.status_code, time.perf_counter() - start)
+        return response
+
+
+class ApiProblems(Passing):
+    """Answer below /api with problem documents also where Django itself refuses: host, method, redirect, fault."""
+
+    def answered(self, request: HttpRequest, response: HttpResponseBase, start: float) -> HttpResponseBase:
+        """Put a problem document in the place of Django's own page."""
+        kind = response.get("Content-Type", "").partition(";")[0]
+        if (
+            not request.path_info.startswith("/api/")
+            or response.status_code < 400
+            or kind == errors.MEDIA_TYPE
+        ):
+            return response
+        problem = errors.response(errors.of_status(response.status_code))
+        if "Allow" in response:
+            problem["Allow"] = response["Allow"]
+        return problem
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]

@@ -27,6 +27,8 @@ LIFECYCLE_VALUE_BYTES = ENVIRONMENT.value_bytes
 LIFECYCLE_ORIGINS = ENVIRONMENT.origins
 LIFECYCLE_METRICS_TOKEN = ENVIRONMENT.metrics_token
 
+LIFECYCLE_DATA.mkdir(mode=0o700, parents=True, exist_ok=True)
+
 # The process.
 
 DEBUG = False
@@ -49,11 +51,14 @@ INSTALLED_APPS = [
     "django_htmx",
     "ninja",
     "lifecycle_core.access",
+    "lifecycle_core.journal",
     "console",
 ]
 
 # The order: what measures and what makes problem documents stand outside of whatever may refuse.
 MIDDLEWARE = [
+    "console.middleware.Measured",
+    "console.middleware.ApiProblems",
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.StaticFiles",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
@@ -147,6 +152,7 @@ CSRF_COOKIE_NAME = "__Host-csrf" if PRODUCTION else "lifecycle_csrf"
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SECURE = PRODUCTION
+CSRF_FAILURE_VIEW = "console.views.refusals.forged"
 LANGUAGE_COOKIE_SAMESITE = "Strict"
 LANGUAGE_COOKIE_SECURE = PRODUCTION
 X_FRAME_OPTIONS = "DENY"

@@ -21,11 +21,3 @@ def of(url: str) -> str:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, DEFAULT_PORTS[parts.scheme]) else f":{port}")
 
-
-def exactly(text: str) -> str:
-    """Return an origin that is given as an origin, without path or query. Raises `ConfigurationInvalid`."""
-    found = of(text)
-    parts = urlsplit(text.strip())
-    if parts.path.rstrip("/") or parts.query or parts.fragment:
-        raise errors.ConfigurationInvalid(detail=f"{text!r} must be http(s)://host[:port] and nothing more.")
-    return found

@@ -38,7 +38,7 @@ def set(actor: Actor, *, ref: str, secret: str, bound: Sequence[str]) -> Credent
         raise errors.ConfigurationInvalid(
             detail="A credential needs at least one origin that it may be sent to."
         )
-    rows.store(actor.tenant, ref, secret, [origins.exactly(text) for text in bound], actor.name)
+    rows.store(actor.tenant, ref, secret, [origins.of(text) for text in bound], actor.name)
     return _item(Credential.objects.get(tenant_id=actor.tenant, ref=ref))
 
 

@@ -51,6 +51,11 @@ def check_can_read(actor: Actor) -> None:
         raise errors.Forbidden(reason=SENTENCES[Permission.READ])
 
 
+def check_can_read_all(actor: Actor) -> None:
+    """Refuse who may read at most what he started, where things do not say who started them."""
+    _check(actor, Permission.READ)
+
+
 def check_can_read_sensitive(actor: Actor) -> None:
     """Refuse who may not read secret-adjacent things."""
     _check(actor, Permission.READ_SENSITIVE)
