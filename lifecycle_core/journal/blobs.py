@@ -65,7 +65,7 @@ class Folder:
         self._put(body)
         return b"", digests.digest_bytes(body)
 
-    def flush(self, run: Run, delivery: UUID) -> None:
+    def flush(self, run: Run, delivery: UUID | str) -> None:
         """Store what was collected, in one order for everybody."""
         for digest in sorted(self.blobs):
             run(PUT, (delivery, digest, self.blobs[digest]))
@@ -82,7 +82,7 @@ def _is_special(value: Any) -> bool:
     return isinstance(value, dict) and set(value) in (REFERENCE, ESCAPE)
 
 
-def loader(run: Run, delivery: UUID) -> Callable[[str], bytes]:
+def loader(run: Run, delivery: UUID | str) -> Callable[[str], bytes]:
     """Return how to load a delivery's blobs. The loader raises `errors.NotFound`."""
 
     def load(digest: str) -> bytes:

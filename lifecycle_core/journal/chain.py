@@ -6,9 +6,10 @@ exported before.
 """
 
 import hashlib
-from typing import Final
+from typing import Final, Protocol
 
-from lifecycle_core.contract import digests
+from lifecycle_core.contract import digests, errors
+from lifecycle_core.contract.digests import Json
 
 LABEL: Final = b"lifecycle-journal-1\x00"
 
@@ -23,18 +24,43 @@ def tenant_origin(tenant: str) -> str:
     return origin(f"tenant:{tenant}")
 
 
-def record(of: str, seq: int, kind: str, at: int, actor: str, payload: bytes) -> bytes:
-    """Return the canonical form of an event from that of its payload, so that the payload is made canonical once."""
-    return b'{"actor":%b,"at":%d,"invocation":%b,"kind":%b,"payload":%b,"seq":%d}' % (
-        digests.canonical(actor),
-        at,
-        digests.canonical(of),
-        digests.canonical(kind),
-        payload,
-        seq,
-    )
+class Journal:
+    """Link events of one journal that one actor caused; what they share is made canonical once."""
+
+    def __init__(self, of: str, actor: str) -> None:
+        self._actor = digests.canonical(actor)
+        self._of = digests.canonical(of)
+
+    def record(self, seq: int, kind: str, at: int, payload: bytes) -> bytes:
+        """Return the canonical form of an event from that of its payload."""
+        return b'{"actor":%b,"at":%d,"invocation":%b,"kind":"%b","payload":%b,"seq":%d}' % (
+            self._actor,
+            at,
+            self._of,
+            kind.encode(),
+            payload,
+            seq,
+        )
+
+    def link(self, previous: str, seq: int, kind: str, at: int, payload: bytes) -> str:
+        """Return the hash of an event that follows the one with hash `previous`."""
+        return hashlib.sha256(bytes.fromhex(previous) + self.record(seq, kind, at, payload)).hexdigest()
 
 
-def link(previous: str, event: bytes) -> str:
-    """Return the hash of an event that follows the one with hash `previous`."""
-    return hashlib.sha256(bytes.fromhex(previous) + event).hexdigest()
+class Stored(Protocol):
+    """An event as it is stored."""
+
+    seq: int
+    kind: str
+    at: int
+    actor: str
+    hash: str
+
+
+def fits(event: Stored, of: str, previous: str, payload: dict[str, Json]) -> bool:
+    """Tell whether a stored event has the hash that its content and the hash before it call for."""
+    try:
+        content = digests.canonical(payload)
+        return Journal(of, event.actor).link(previous, event.seq, event.kind, event.at, content) == event.hash
+    except (errors.NotCanonical, ValueError):
+        return False

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.journal.sql import Run, Statement
+from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
 BEGIN: Final = Statement(
     "INSERT INTO journal_commandrow (tenant, actor, key, body_digest, response, created_at) VALUES (%s, %s, %s, %s, '', %s)"
@@ -71,11 +71,11 @@ def once(run: Run, name: Name, body_digest: str, carry_out: Callable[[], Json], 
     return response
 
 
-def touch(delivery: UUID) -> None:
+def touch(delivery: UUID | str) -> None:
     """Note that the command that is being carried out speaks of a delivery."""
     spoken_of = _touched.get()
     if spoken_of is not None:
-        spoken_of.add(delivery)
+        spoken_of.add(as_uuid(delivery))
 
 
 def forget(delivery: UUID) -> None:

@@ -4,8 +4,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from lifecycle_core.contract import errors, ports
-from lifecycle_core.journal.records import as_uuid
-from lifecycle_core.journal.sql import Run, Statement
+from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
 CREATE: Final = Statement(
     "INSERT INTO journal_delivery (id, tenant, identity, manifest_binding, activation_binding, requester, created_at)"

@@ -47,7 +47,7 @@ class Delivery(models.Model):
 
 
 class Invocation(models.Model):
-    """One admitted action: its dispatch, where it stands, and who may run it now.
+    """One admitted action: where it stands, and who may run it now.
 
     `version` is the last seq, `chain_head` the hash of that event. `token` counts the leases ever taken; the lease is live
     while `lease_expires_at` lies ahead. `ready` says that a worker has something to do and nobody holds the lease.
@@ -65,7 +65,6 @@ class Invocation(models.Model):
     model = models.CharField(max_length=NAME)
     attempt = models.IntegerField()
     requester = models.CharField(max_length=NAME)
-    dispatch = models.TextField()
     status = models.CharField(max_length=16)
     disposition = models.TextField(null=True)  # noqa: DJ001  (nothing is not the empty text)
     version = models.IntegerField()
@@ -106,6 +105,23 @@ class Invocation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.agent} {self.action} ({self.status})"
+
+    @property
+    def dispatch(self) -> str:
+        """Return the stored text of the complete input; use `select_related("dispatched")` for several."""
+        return self.dispatched.body
+
+
+class DispatchRow(models.Model):
+    """The complete input of an invocation, apart from the row that every transition writes."""
+
+    invocation = models.OneToOneField(
+        Invocation, primary_key=True, on_delete=models.PROTECT, related_name="dispatched"
+    )
+    body = models.TextField()
+
+    def __str__(self) -> str:
+        return str(self.pk)
 
 
 class Event(models.Model):

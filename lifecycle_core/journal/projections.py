@@ -355,11 +355,9 @@ def session_restored(work: Work, event: events.SessionRestored) -> None:
     standing.session, standing.generation = event.opaque_identity, event.generation
 
 
-def model_requested(work: Work, event: events.ModelRequested) -> None:
-    work.standing.model_turns = event.model_turn
-
-
 def model_responded(work: Work, event: events.ModelResponded) -> None:
+    # A turn counts when it has answered: one that was interrupted before is asked again under its number.
+    work.standing.model_turns = event.model_turn
     work.standing.tokens += event.usage.get("input", 0) + event.usage.get("output", 0)
 
 
@@ -395,7 +393,6 @@ CANCELLED: Final = {"code": "PROVIDER_CANCELLED", "retry": "same-episode"}
 PROJECTIONS: Final[Mapping[type[events.Event], Callable[[Work, Any], None]]] = {
     events.SessionOpened: session_opened,
     events.SessionRestored: session_restored,
-    events.ModelRequested: model_requested,
     events.ModelResponded: model_responded,
     events.OutputProduced: output_produced,
     events.ToolRequested: tool_requested,

@@ -7,14 +7,15 @@ from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.identities import DeliveryRef
 from lifecycle_core.contract.status import Status
 from lifecycle_core.journal import blobs
-from lifecycle_core.journal.sql import Run, Statement
+from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
 LOAD: Final = Statement(
-    "SELECT i.id, i.tenant, d.identity, d.manifest_binding, d.activation_binding, i.delivery_id, i.dispatch, i.agent,"
+    "SELECT i.id, i.tenant, d.identity, d.manifest_binding, d.activation_binding, i.delivery_id, b.body, i.agent,"
     " i.agent_binding, i.action, i.provider, i.model, i.attempt, i.requester, i.status, i.version, i.token, i.worker,"
     " i.lease_expires_at, i.created_at, i.model_turns, i.tool_calls, i.tokens, i.output_sequence, i.affinity, i.session,"
     " i.generation, i.open_requests"
-    " FROM journal_invocation AS i JOIN journal_delivery AS d ON d.id = i.delivery_id WHERE i.id = %s"
+    " FROM journal_invocation AS i JOIN journal_delivery AS d ON d.id = i.delivery_id"
+    " JOIN journal_dispatchrow AS b ON b.invocation_id = i.id WHERE i.id = %s"
 )
 CALLS: Final = Statement(
     'SELECT i.delivery_id, c.identity, c.call_id, c.model_turn, c."index", c.tool, c.effect_class, c.state, c.arguments,'
@@ -30,8 +31,9 @@ MESSAGES: Final = Statement(
     ' WHERE s.tenant = %s AND s.affinity = %s ORDER BY m."index"'
 )
 OPEN: Final = Statement(
-    "SELECT 'approval', id, call FROM journal_approval WHERE invocation_id = %s AND state = 'pending'"
-    " UNION ALL SELECT 'input', id, call FROM journal_inputrequest WHERE invocation_id = %s AND state = 'pending'"
+    "SELECT 'approval', id, call, requested_at FROM journal_approval WHERE invocation_id = %s AND state = 'pending'"
+    " UNION ALL SELECT 'input', id, call, requested_at FROM journal_inputrequest"
+    " WHERE invocation_id = %s AND state = 'pending' ORDER BY requested_at, id"
 )
 
 
@@ -121,12 +123,9 @@ def messages(run: Run, tenant: str, affinity: str) -> tuple[bytes, ...]:
     return tuple(load_blob(blob) if blob and load_blob else bytes(body) for _, body, blob in rows)
 
 
-def open_requests(run: Run, invocation: UUID) -> list[tuple[str, str, str]]:
-    """Return the open requests of an invocation as (kind, identity, call)."""
+def open_requests(run: Run, invocation: UUID) -> list[ports.OpenRequest]:
+    """Return the requests of an invocation that nobody has answered, oldest first."""
     rows = run(OPEN, (invocation, invocation)).fetchall()
-    return [(kind, str(as_uuid(identity)), call) for kind, identity, call in rows]
-
-
-def as_uuid(value: Any) -> UUID:
-    """Read an identity as either driver gives it."""
-    return value if isinstance(value, UUID) else UUID(value)
+    return [
+        ports.OpenRequest(kind=kind, id=str(as_uuid(identity)), call=call) for kind, identity, call, _ in rows
+    ]

@@ -5,6 +5,7 @@ Run these inside `transaction.atomic` (writes), or alone (reads); the rest of th
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
+from uuid import UUID
 
 import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -43,3 +44,8 @@ def runner(connection: BaseDatabaseWrapper) -> Run:
     return lambda statement, parameters: psycopg.Cursor(native).execute(
         statement.postgresql, parameters, prepare=True
     )
+
+
+def as_uuid(value: Any) -> UUID:
+    """Read an identity as either driver gives it."""
+    return value if isinstance(value, UUID) else UUID(value)

@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from lifecycle_core.contract import errors
@@ -14,11 +14,14 @@ from lifecycle_core.journal.sql import Run, Statement
 
 @dataclass(kw_only=True, slots=True)
 class Standing:
-    """The columns of an invocation that transitions read (the first five) and write (the rest)."""
+    """The columns of an invocation that transitions read (the first five) and write (the rest).
+
+    `delivery_id` is as the driver gives it, since it only goes back there.
+    """
 
     id: UUID
     tenant: str
-    delivery_id: UUID
+    delivery_id: UUID | str
     affinity: str
     provider: str
     status: Status
@@ -75,15 +78,8 @@ def lock(run: Run, invocation: UUID) -> Standing:
     row = run(LOCK, (invocation,)).fetchone()
     if row is None:
         raise errors.NotFound
-    return of(row)
-
-
-def of(row: tuple[Any, ...]) -> Standing:
-    """Make a standing of a row of `COLUMNS`."""
     standing = Standing(**dict(zip(COLUMNS, row, strict=True)))
-    standing.status = Status(standing.status)
-    if not isinstance(standing.id, UUID):
-        standing.id, standing.delivery_id = UUID(standing.id), UUID(str(standing.delivery_id))
+    standing.id, standing.status = invocation, Status(standing.status)
     return standing
 
 

@@ -43,15 +43,19 @@ from lifecycle_core.journal.standing import Standing, Work
 type Hint = Callable[[str, int], None]
 
 ADMIT: Final = Statement(
-    "INSERT INTO journal_invocation (id, tenant, delivery_id, affinity, provider, status, version, chain_head, worker, token,"
-    " lease_expires_at, ready, open_requests, model_turns, tool_calls, tokens, output_sequence, session, generation,"
-    " parent, episode, agent, agent_binding, action, model, attempt, requester, dispatch, created_at, updated_at)"
+    "INSERT INTO journal_invocation (id, tenant, delivery_id, affinity, provider, status, version, chain_head, worker,"
+    " token, lease_expires_at, ready, open_requests, model_turns, tool_calls, tokens, output_sequence, session, generation,"
+    " parent, episode, agent, agent_binding, action, model, attempt, requester, created_at, updated_at)"
     " VALUES (%s, %s, %s, %s, %s, %s, 0, %s, '', 0, 0, %s, 0, 0, 0, 0, 0, '', 0,"
-    " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+    " %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 )
+DISPATCH: Final = Statement("INSERT INTO journal_dispatchrow (invocation_id, body) VALUES (%s, %s)")
 RENEW: Final = Statement(
     "UPDATE journal_invocation SET lease_expires_at = %s"
     " WHERE id = %s AND token = %s AND worker <> '' AND status IN ('starting', 'running')"
+)
+VOID_LEASES: Final = Statement(
+    "UPDATE journal_invocation SET lease_expires_at = %s WHERE lease_expires_at > %s"
 )
 SESSION_LENGTHENED: Final = Statement(
     "UPDATE journal_session SET length = length + %s WHERE tenant = %s AND affinity = %s AND length = %s RETURNING id"
@@ -59,7 +63,8 @@ SESSION_LENGTHENED: Final = Statement(
 MESSAGE: Final = Statement(
     'INSERT INTO journal_sessionmessage (session_id, "index", body, blob) VALUES (%s, %s, %s, %s)'
 )
-HEAD: Final = Statement(
+HEAD: Final = Statement("UPDATE journal_feedhead SET n = n + %s WHERE tenant = %s RETURNING n")
+FIRST_HEAD: Final = Statement(
     "INSERT INTO journal_feedhead (tenant, n, epoch, seq, chain_head) VALUES (%s, %s, %s, 0, %s)"
     " ON CONFLICT (tenant) DO UPDATE SET n = journal_feedhead.n + excluded.n RETURNING n"
 )
@@ -86,9 +91,9 @@ class Store:
         with self._writing() as run:
             delivery = deliveries.hold(run, new, at_ms)
             work = self._work(run, _newborn(new, delivery, status), at_ms)
-            dispatch = work.folder.value(new.dispatch.as_json())
-            if run(ADMIT, _admission(work.standing, new, dispatch, at_ms)).rowcount != 1:
+            if run(ADMIT, _admission(work.standing, new, at_ms)).rowcount != 1:
                 raise errors.CorrelationMismatch
+            run(DISPATCH, (new.id, work.folder.value(new.dispatch.as_json())))
             standing.settle(work, status, release=False)
             return self._finish(work, (event,), new.requester, before=(status, 0))
 
@@ -149,10 +154,15 @@ class Store:
         with self._reading() as run:
             return records.messages(run, tenant, affinity)
 
-    def open_requests(self, invocation: UUID) -> list[tuple[str, str, str]]:
-        """Return the open requests of an invocation as (kind, identity, call)."""
+    def open_requests(self, invocation: UUID) -> list[ports.OpenRequest]:
+        """Return the requests of an invocation that nobody has answered, oldest first."""
         with self._reading() as run:
             return records.open_requests(run, invocation)
+
+    def void_leases(self, now_ms: int) -> int:
+        """End every live lease, for a process that is sure to be the only one that runs turns; return how many."""
+        with self._writing() as run:
+            return run(VOID_LEASES, (now_ms, now_ms)).rowcount
 
     def claimable(self, now_ms: int, limit: int, tenant: str | None = None) -> list[work_queue.Claimable]:
         """Return invocations that a worker may claim now, longest waiting first."""
@@ -191,9 +201,7 @@ class Store:
         work.folder.flush(work.run, row.delivery_id)
         standing.write(work, before)
         commands.touch(row.delivery_id)
-        position: int = work.run(
-            HEAD, (row.tenant, len(rows), uuid4().hex, chain.tenant_origin(row.tenant))
-        ).fetchone()[0]
+        position = _advance(work.run, row.tenant, len(rows))
         _insert(work.run, rows, position)
         if self._hint:
             transaction.on_commit(
@@ -208,16 +216,24 @@ type EventRow = tuple[str | int | UUID, ...]
 def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[EventRow]:
     """Give the events their seqs and hashes; returns their rows without the position."""
     row, rows = work.standing, list[EventRow]()
-    of = str(row.id)
+    journal = chain.Journal(str(row.id), actor)
     for event in happened:
         payload = event.payload()
         content = digests.canonical(payload)
         row.version += 1
-        entry = chain.record(of, row.version, event.kind, work.at, actor, content)
-        row.chain_head = chain.link(row.chain_head, entry)
+        row.chain_head = journal.link(row.chain_head, row.version, event.kind, work.at, content)
         stored = work.folder.payload(payload, content)
         rows.append((row.tenant, row.id, row.version, event.kind, work.at, actor, stored, row.chain_head))
     return rows
+
+
+def _advance(run: Run, tenant: str, count: int) -> int:
+    """Move a tenant's feed head on, which stays locked to the commit; returns the position of the last event."""
+    row = run(HEAD, (count, tenant)).fetchone()
+    if row is None:
+        row = run(FIRST_HEAD, (tenant, count, uuid4().hex, chain.tenant_origin(tenant))).fetchone()
+    position: int = row[0]
+    return position
 
 
 @functools.cache
@@ -276,7 +292,7 @@ def _newborn(new: ports.NewInvocation, delivery: UUID, status: Status) -> Standi
     )
 
 
-def _admission(row: Standing, new: ports.NewInvocation, dispatch: str, at_ms: int) -> tuple[object, ...]:
+def _admission(row: Standing, new: ports.NewInvocation, at_ms: int) -> tuple[object, ...]:
     episode = new.dispatch.episode
     identity = digests.digest([episode.thread.as_json(), episode.invocation, episode.attempt])
     place = (
@@ -290,4 +306,4 @@ def _admission(row: Standing, new: ports.NewInvocation, dispatch: str, at_ms: in
         row.ready,
     )
     agent = (new.agent, new.agent_binding, new.action, new.model, new.attempt, new.requester)
-    return (*place, new.parent, identity, *agent, dispatch, at_ms, at_ms)
+    return (*place, new.parent, identity, *agent, at_ms, at_ms)

@@ -5,8 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from lifecycle_core.contract.status import Status
-from lifecycle_core.journal.records import as_uuid
-from lifecycle_core.journal.sql import Run, Statement
+from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
 COLUMNS: Final = "id, tenant, token, status, created_at"
 TENANT: Final = "(%s = '' OR tenant = %s)"

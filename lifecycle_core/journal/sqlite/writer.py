@@ -126,15 +126,22 @@ class Writer:
 
 
 _writers: dict[str, Writer] = {}
+_by_name: dict[str, Writer] = {}
 _mutex = threading.Lock()
 
 
 def of(database: str) -> Writer:
     """Return this process's writer lock of a database file."""
+    known = _by_name.get(database)
+    return known or _found(database)
+
+
+def _found(database: str) -> Writer:
     path = os.path.realpath(database)
     with _mutex:
         if path not in _writers:
             _writers[path] = Writer(Path(path))
+        _by_name[database] = _writers[path]
         return _writers[path]
 
 
@@ -145,6 +152,7 @@ def _start_over() -> None:
     for writer in _writers.values():
         writer.close()
     _writers.clear()
+    _by_name.clear()
 
 
 os.register_at_fork(after_in_child=_start_over)

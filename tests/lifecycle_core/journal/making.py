@@ -174,7 +174,7 @@ class Run:
         return approval
 
     def suspend(self) -> ports.Appended:
-        open_now = [identity for _, identity, _ in self.store.open_requests(self.id)]
+        open_now = [request.id for request in self.store.open_requests(self.id)]
         return self.append(events.TurnSuspended(open=open_now), to=Status.AWAITING_INPUT, release=True)
 
     def decide(
