@@ -23,7 +23,7 @@ CORE = {
     "tools",
     "workers",
 }
-CONSOLE = {"api", "consumers", "management", "migrations", "templatetags", "views"}
+CONSOLE = {"api", "consumers", "forms", "management", "templatetags", "views"}
 TOP = {".ci", "console", "docs", "lifecycle_core", "locale", "scripts", "static", "templates", "tests"}
 NAMELESS = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
