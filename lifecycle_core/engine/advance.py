@@ -1,7 +1,7 @@
 """Take one invocation as far as it goes: until it ends, waits for people, or the worker may no longer drive it.
 
-Whatever made it move (started, decided, answered, recovered), the steps are the same: take the lease; give every call of the last
-model turn that can have a result its result; if all have one, open or exactly restore the native session and let it run.
+Whatever made it move (started, decided, answered, recovered), the steps are the same: take the lease; give every call of the
+last model turn that can have a result its result; if all have one, open or exactly restore the native session and let it run.
 A worker that dies anywhere in here leaves a journal from which another one does the same.
 """
 
@@ -99,7 +99,8 @@ def _stored(call: CallRecord) -> events.ToolCompleted:
 
 def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
     """Write how the turn ended, and give the lease up in the same commit."""
-    if episode.interruption.reason == "shutdown":
+    if episode.interruption.reason == "shutdown" and not (outcome.uncertain or outcome.completions):
+        episode.ledger.commit()
         return  # The lease stays as it is and is void at the next start, which goes on from here.
     if episode.interruption.reason == "time-limit":
         outcome.fail("PROVIDER_TIMED_OUT", "the time limit of the turn is reached", retry="new-attempt")

@@ -6,7 +6,7 @@ which workspace, against which state of the world, until when. What runs is boun
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lifecycle_core.contract import digests, errors, events
@@ -14,7 +14,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.plugins import Verdict
-from lifecycle_core.contract.ports import CallRecord, Preparation, ToolError, ToolSpec
+from lifecycle_core.contract.ports import CallRecord, ToolError, ToolSpec
 from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import result_schema
 from lifecycle_core.engine.episode import Episode, PlannedCall
@@ -96,114 +96,79 @@ def check_arguments(spec: ToolSpec, arguments: Json) -> dict[str, Json]:
     return arguments
 
 
-def approve(pending: CallRecord, *, approval: str, by: str, request_digest: str, reason: str) -> list[Event]:
-    """Let the call run as it was asked."""
-    return [
-        events.ApprovalDecided(
-            approval=approval,
-            call=pending.id,
-            decision="approve",
-            by=by,
-            request_digest=request_digest,
-            effective_digest=request_digest,
-            reason=reason,
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """Who decides on which question, and why."""
+
+    approval: str
+    by: str
+    request_digest: str
+    reason: str
+
+    def decided(
+        self, call: CallRecord, decision: events.Decision, effective_digest: str = "", **more: Any
+    ) -> Event:
+        """Return the decision as a fact."""
+        return events.ApprovalDecided(
+            approval=self.approval,
+            call=call.id,
+            decision=decision,
+            by=self.by,
+            request_digest=self.request_digest,
+            effective_digest=effective_digest,
+            reason=self.reason,
+            **more,
         )
-    ]
 
 
-def edit(
-    episode: Episode,
-    pending: CallRecord,
-    *,
-    approval: str,
-    by: str,
-    request_digest: str,
-    reason: str,
-    arguments: Json,
-) -> list[Event]:
+def approve(pending: CallRecord, said: Said) -> list[Event]:
+    """Let the call run as it was asked."""
+    return [said.decided(pending, "approve", said.request_digest)]
+
+
+def edit(episode: Episode, pending: CallRecord, said: Said, arguments: Json) -> list[Event]:
     """Let the call run with other arguments, put through schema, gates and preparation as if the agent had asked.
 
     Raises `errors.SchemaInvalid` where they do not fit and `errors.Forbidden` where a gate refuses.
     """
-    tool = episode.tools[pending.tool]
-    fitting = check_arguments(tool.spec, arguments)
-    verdict = episode.judge(tool.spec, fitting)
+    spec = episode.tools[pending.tool].spec
+    fitting = check_arguments(spec, arguments)
+    verdict = episode.judge(spec, fitting)
     if verdict.outcome == "refuse":
         raise errors.Forbidden(reason=f"{verdict.rule}: {verdict.reason}")
-    call = PlannedCall(
-        call=pending.id,
-        call_id=pending.call_id,
-        tool=pending.tool,
-        effect_class=pending.effect_class,
-        arguments=fitting,
-    )
-    call = replace(call, preparation=_prepared(episode, call))
-    old: Mapping[str, Any] = pending.bound
-    bound = bind(
+    call = _prepared(
         episode,
-        tool.spec,
-        call,
-        model_turn=pending.model_turn,
-        expires_at=pending.expires_at,
-        nonce=str(old["nonce"]),
-    )
-    return [
-        events.ApprovalDecided(
-            approval=approval,
+        PlannedCall(
             call=pending.id,
-            decision="edit",
-            by=by,
-            request_digest=request_digest,
-            effective_digest=digests.digest(bound),
-            reason=reason,
+            call_id=pending.call_id,
+            tool=pending.tool,
+            effect_class=pending.effect_class,
             arguments=fitting,
-            bound=bound,
-            preview=call.preparation.preview,
-        )
-    ]
+        ),
+    )
+    nonce, expires_at = str(pending.bound["nonce"]), pending.expires_at
+    bound = bind(episode, spec, call, model_turn=pending.model_turn, expires_at=expires_at, nonce=nonce)
+    digest, preview = digests.digest(bound), call.preparation.preview
+    return [said.decided(pending, "edit", digest, arguments=fitting, bound=bound, preview=preview)]
 
 
-def _prepared(episode: Episode, call: PlannedCall) -> Preparation:
+def reject(pending: CallRecord, said: Said) -> list[Event]:
+    """Refuse the call; the agent is told that a person did, and why."""
+    told: Json = {"error": "REJECTED", "detail": "A person refused this call.", "reason": said.reason}
+    return [said.decided(pending, "reject"), settled(pending, "denied", told)]
+
+
+def respond(pending: CallRecord, said: Said, result: Json) -> list[Event]:
+    """Answer in the tool's place; nothing runs."""
+    return [said.decided(pending, "respond", result=result), settled(pending, "answered", result)]
+
+
+def _prepared(episode: Episode, call: PlannedCall) -> PlannedCall:
     try:
-        return episode.tools[call.tool].prepare(call.arguments, episode.context(call.call))
+        preparation = episode.tools[call.tool].prepare(call.arguments, episode.context(call.call))
     except ToolError as problem:
         raise errors.SchemaInvalid(problems=[Problem("", f"{problem.code}: {problem.detail}")]) from problem
-
-
-def reject(pending: CallRecord, *, approval: str, by: str, request_digest: str, reason: str) -> list[Event]:
-    """Refuse the call; the agent is told that a person did, and why."""
-    told: Json = {"error": "REJECTED", "detail": "A person refused this call.", "reason": reason}
-    return [
-        events.ApprovalDecided(
-            approval=approval,
-            call=pending.id,
-            decision="reject",
-            by=by,
-            request_digest=request_digest,
-            effective_digest="",
-            reason=reason,
-        ),
-        settled(pending, "denied", told),
-    ]
-
-
-def respond(
-    pending: CallRecord, *, approval: str, by: str, request_digest: str, reason: str, result: Json
-) -> list[Event]:
-    """Answer in the tool's place; nothing runs."""
-    return [
-        events.ApprovalDecided(
-            approval=approval,
-            call=pending.id,
-            decision="respond",
-            by=by,
-            request_digest=request_digest,
-            effective_digest="",
-            reason=reason,
-            result=result,
-        ),
-        settled(pending, "answered", result),
-    ]
+    return replace(call, preparation=preparation)
 
 
 def expire(pending: CallRecord, approval: str) -> list[Event]:

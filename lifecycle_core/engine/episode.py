@@ -19,7 +19,7 @@ from lifecycle_core.contract.ports import (
 from lifecycle_core.engine import chain, guard
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import Ledger
-from lifecycle_core.engine.redaction import Redactor, StreamRedactor
+from lifecycle_core.engine.redaction import Redactor, Stream
 from lifecycle_core.engine.services import Services
 
 
@@ -95,7 +95,7 @@ class Episode:
         self.redactor = Redactor(secrets)
         self.ledger.redact = self.redactor.redact
 
-    def stream(self) -> StreamRedactor:
+    def stream(self) -> Stream:
         """Return what keeps leased secrets out of streamed text, also where one is split over chunks."""
         return self.redactor.stream()
 

@@ -1,5 +1,6 @@
 """The facet of the workflow host: start an invocation, continue it with an answer (reference: seed-contracts 3.5)."""
 
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -10,15 +11,8 @@ from lifecycle_core.engine import admission, inputs, machine, requests
 from lifecycle_core.engine.services import Services
 
 
-class HostFacet(Protocol):
-    """What a host may do, and nothing else."""
-
-    def start(self, new: NewInvocation) -> Appended: ...
-
-    def continue_with_input(self, invocation: UUID, asking: CallRecord, answer: "Answer") -> Appended: ...
-
-
-class Answer(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Answer:
     """An answer to one input request, with what the request said."""
 
     input: str
@@ -27,6 +21,14 @@ class Answer(Protocol):
     by: str
     kind: inputs.ResponseKind
     content: Json
+
+
+class HostFacet(Protocol):
+    """What a host may do, and nothing else."""
+
+    def start(self, new: NewInvocation) -> Appended: ...
+
+    def continue_with_input(self, invocation: UUID, asking: CallRecord, answer: Answer) -> Appended: ...
 
 
 class Host:

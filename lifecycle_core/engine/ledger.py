@@ -91,8 +91,8 @@ class Ledger:
         facts, where it tells something.
         """
         facts, bodies = tuple(self._facts), tuple(self._messages)
-        if not facts and not bodies and not release:
-            return
+        if not facts:
+            return  # Messages alone tell nothing; they go with the next fact.
         self._facts, self._messages = [], []
         try:
             appended = self._append(facts, bodies, release)

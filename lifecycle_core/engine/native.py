@@ -80,7 +80,7 @@ def _drive(
         log.exception("provider %s failed", episode.record.provider)
         outcome.note(
             ProviderFailed(
-                code=PROTOCOL_ERROR, detail=episode.redactor.redact(f"{type(fault).__name__}: {fault}")
+                code=PROTOCOL_ERROR, detail=episode.redactor.text(f"{type(fault).__name__}: {fault}")
             )
         )
     return False
@@ -122,12 +122,15 @@ def _open(episode: Episode, affinity: str) -> NativeSession:
         raise
     except Exception as fault:
         log.exception("provider %s could not open a session", episode.record.provider)
-        raise OpenFailed(episode.redactor.redact(f"{type(fault).__name__}: {fault}")) from fault
-    episode.session = identities.session_binding(affinity, session.opaque_identity)
+        raise OpenFailed(episode.redactor.text(f"{type(fault).__name__}: {fault}")) from fault
+    episode.session = session.opaque_identity
     episode.ledger.follow(affinity, 0)
     episode.ledger.note(
         events.SessionOpened(
-            binding=episode.session, affinity=affinity, opaque_identity=session.opaque_identity, generation=1
+            binding=identities.session_binding(affinity, session.opaque_identity),
+            affinity=affinity,
+            opaque_identity=session.opaque_identity,
+            generation=1,
         )
     )
     return session
@@ -143,11 +146,11 @@ def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: 
     if session.opaque_identity != opaque_identity:
         session.dispose()
         raise SessionLost("another session came back")
-    episode.session = identities.session_binding(affinity, opaque_identity)
+    episode.session = opaque_identity
     episode.ledger.follow(affinity, len(messages))
     episode.ledger.note(
         events.SessionRestored(
-            binding=episode.session,
+            binding=identities.session_binding(affinity, opaque_identity),
             affinity=affinity,
             opaque_identity=opaque_identity,
             generation=generation + 1,

@@ -1,0 +1,60 @@
+"""Serve the console from this process: web, sockets and turns together."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server
+from django.conf import settings
+from django.core.management import call_command
+from django.utils.module_loading import import_string
+
+from console import broadcast
+from lifecycle_core.application import server
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = "lifecycle_core.workers.embedded.EmbeddedWorkers"
+
+
+def prepare() -> None:
+    """Bring the database to the newest shape."""
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def serve(host: str, port: int, *, on_ready: Callable[[str], None]) -> int:
+    """Serve until a signal ends it; return the exit code. `on_ready` gets the address once everything answers."""
+    with server.sole():
+        workers: Any = import_string(WORKERS)(slots=settings.LIFECYCLE_WORKERS)
+        daphne = Server(
+            application=_application(),
+            endpoints=build_endpoint_description_strings(host=host, port=port),
+            signal_handlers=True,
+            ready_callable=lambda: _ready(daphne, workers, host, on_ready),
+            server_name="lifecycle-console",
+            websocket_timeout=86_400,
+            action_logger=None,
+        )
+        try:
+            daphne.run()
+        finally:
+            broadcast.stop()
+            workers.stop()
+    if not daphne.listening_addresses:
+        print(f"Nothing can listen on {host}:{port}; is it in use?", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def _application() -> Any:
+    from console.asgi import application
+
+    return application
+
+
+def _ready(daphne: Server, workers: Any, host: str, on_ready: Callable[[str], None]) -> None:
+    workers.start()
+    _, port = daphne.listening_addresses[0]
+    on_ready(f"http://{host}:{port}/")

@@ -1,0 +1,194 @@
+"""Use cases over agents: register definitions, and find the version that an invocation is bound to."""
+
+import tomllib
+from functools import lru_cache
+from typing import Any, Final
+
+from django.db import transaction
+
+from lifecycle_core.access.models import AgentVersion
+from lifecycle_core.application import permissions
+from lifecycle_core.application.resources import ActionItem, AgentItem
+from lifecycle_core.contract import digests, errors
+from lifecycle_core.contract.actor import Actor, Permission
+from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.errors import Problem
+from lifecycle_core.engine import result_schema
+from lifecycle_core.tools import catalogue
+
+NAME: Final[Json] = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "maxLength": 100}
+TEXT: Final[Json] = {"type": "string", "maxLength": 200_000}
+POSITIVE: Final[Json] = {"type": "integer", "minimum": 1}
+
+
+def _closed(required: list[str], **properties: Json) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": dict(properties),
+        "additionalProperties": False,
+    }
+
+
+def _each(items: Json, least: int = 0) -> dict[str, Json]:
+    return {"type": "array", "items": items, "minItems": least}
+
+
+def _one_of(*words: str) -> dict[str, Json]:
+    return {"enum": list(words)}
+
+
+ACTION: Final = _closed(
+    ["name", "purpose", "input_schema", "result_schema"],
+    name=NAME,
+    purpose=TEXT,
+    input_schema={"type": "object"},
+    result_schema={"type": "object"},
+)
+AGENT: Final = _closed(
+    ["name", "provider", "model", "capabilities", "actions"],
+    name=NAME,
+    provider=_one_of("chat-completions", "dsh-headless", "remote-agent", "copilot-sdk", "codex-cli"),
+    model={"type": "string", "minLength": 1, "maxLength": 200},
+    base_url={"type": "string", "pattern": "^https?://", "maxLength": 2000},
+    credential={"type": "string", "pattern": "^refs/", "maxLength": 200},
+    instructions=TEXT,
+    capabilities=_each(_one_of("structured-completion", "action-interaction"), 1),
+    tools=_each({"type": "string"}),
+    extensions={"type": "array", "maxItems": 0},
+    workspace=NAME,
+    access=_each(
+        _closed(["mode", "path"], mode=_one_of("read", "write"), path={"type": "string", "minLength": 1})
+    ),
+    session=_closed(
+        [],
+        scope=_one_of("episode", "data-bound"),
+        isolation=_one_of("shared", "isolated"),
+        source={"type": "string"},
+    ),
+    limits=_closed([], model_turns=POSITIVE, tool_calls=POSITIVE, tokens=POSITIVE, seconds=POSITIVE),
+    actions=_each(ACTION, 1),
+)
+FILE: Final = _closed(["agents"], agents=_each(AGENT, 1))
+
+
+def apply(actor: Actor, toml_text: str) -> list[AgentItem]:
+    """Register the agents of a TOML text, all or none.
+
+    A changed agent gets a new version; invocations keep the one that they were started with. Raises `errors.SchemaInvalid`
+    with a pointer to every wrong place, and `errors.ConfigurationInvalid` for a text that is no TOML.
+    """
+    permissions.check_can_administer(actor)
+    sources = _read(toml_text)
+    with transaction.atomic():
+        for source in sources:
+            _register(actor.tenant, source)
+    return [_item(AgentDefinition.of(source)) for source in sources]
+
+
+def _read(toml_text: str) -> list[dict[str, Any]]:
+    try:
+        document: Any = tomllib.loads(toml_text)
+        digests.canonical(document)
+    except (tomllib.TOMLDecodeError, errors.NotCanonical) as cause:
+        raise errors.ConfigurationInvalid(detail=f"The text is no valid TOML of agents: {cause}") from cause
+    problems = result_schema.validate(FILE, document) or _beyond_schema(document["agents"])
+    if problems:
+        raise errors.SchemaInvalid(problems=problems)
+    return list(document["agents"])
+
+
+def _beyond_schema(sources: list[dict[str, Any]]) -> list[Problem]:
+    """Return what a schema cannot say: names given twice, unknown tools, schemas that are none."""
+    problems = _twice("/agents", sources)
+    for index, source in enumerate(sources):
+        pointer = f"/agents/{index}"
+        problems += _twice(f"{pointer}/actions", source["actions"])
+        for position, tool in enumerate(source.get("tools", ())):
+            if not catalogue.by_family(tool):
+                problems.append(Problem(f"{pointer}/tools/{position}", f"there is no tool family {tool}"))
+        for position, action in enumerate(source["actions"]):
+            for name in ("input_schema", "result_schema"):
+                at = f"{pointer}/actions/{position}/{name}"
+                problems += [
+                    Problem(at + p.pointer, p.detail) for p in result_schema.check_form(action[name])
+                ]
+    return problems
+
+
+def _twice(pointer: str, named: list[dict[str, Any]]) -> list[Problem]:
+    seen: set[str] = set()
+    problems = []
+    for index, item in enumerate(named):
+        if item["name"] in seen:
+            problems.append(Problem(f"{pointer}/{index}/name", f"{item['name']} is named twice"))
+        seen.add(item["name"])
+    return problems
+
+
+def _register(tenant: str, source: dict[str, Any]) -> None:
+    agent = AgentDefinition.of(source)
+    versions = AgentVersion.objects.filter(tenant_id=tenant, name=agent.name)
+    versions.filter(current=True).exclude(binding=agent.binding).update(current=False)
+    AgentVersion.objects.update_or_create(
+        tenant_id=tenant,
+        name=agent.name,
+        binding=agent.binding,
+        defaults={"definition": digests.canonical(source).decode(), "current": True},
+    )
+
+
+def current(tenant: str, name: str) -> AgentDefinition:
+    """Return the current version of an agent. Raises `errors.NotFound`."""
+    row = AgentVersion.objects.filter(tenant_id=tenant, name=name, current=True).first()
+    if row is None:
+        raise errors.NotFound
+    return _defined(row.definition)
+
+
+@lru_cache(maxsize=512)
+def version(tenant: str, name: str, binding: str) -> AgentDefinition:
+    """Return one version of an agent, which never changes. Raises `errors.NotFound`."""
+    row = AgentVersion.objects.filter(tenant_id=tenant, name=name, binding=binding).first()
+    if row is None:
+        raise errors.NotFound
+    return _defined(row.definition)
+
+
+@lru_cache(maxsize=512)
+def _defined(definition: str) -> AgentDefinition:
+    source = digests.parse(definition)
+    return AgentDefinition.of(source if isinstance(source, dict) else {})
+
+
+def listed(actor: Actor) -> list[AgentItem]:
+    """Return the current agents by name."""
+    permissions.check_can_read(actor)
+    rows = AgentVersion.objects.filter(tenant_id=actor.tenant, current=True).order_by("name")
+    return [_item(_defined(row.definition), actor) for row in rows]
+
+
+def shown(actor: Actor, name: str) -> AgentItem:
+    """Return one agent in its current version. Raises `errors.NotFound`."""
+    permissions.check_can_read(actor)
+    return _item(current(actor.tenant, name), actor)
+
+
+def _item(agent: AgentDefinition, actor: Actor | None = None) -> AgentItem:
+    return AgentItem(
+        name=agent.name,
+        binding=agent.binding,
+        provider=agent.provider,
+        model=agent.model,
+        base_url=agent.base_url,
+        credential=agent.credential,
+        instructions=agent.instructions,
+        capabilities=agent.capabilities,
+        tools=agent.tools,
+        workspace=agent.workspace,
+        access=[{"mode": rule.mode, "path": rule.path} for rule in agent.access],
+        limits=vars(agent.limits),
+        actions=[ActionItem(**vars(action)) for action in agent.actions.values()],
+        startable=actor is not None and actor.may(Permission.START),
+    )

@@ -1,0 +1,140 @@
+"""Decide approvals. One conditional update decides; whoever comes second is told who decided what, and when."""
+
+from typing import Final, Literal
+from uuid import UUID
+
+from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application.reading import approvals as rows
+from lifecycle_core.application.resources import ApprovalItem
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.errors import Problem
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.ports import CallRecord
+from lifecycle_core.engine import approvals, requests
+from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.journal.models import Approval
+
+type Decision = Literal["approve", "edit", "reject", "respond"]
+
+
+class Missing:
+    """Stand for an argument that was not given, which is not the same as null."""
+
+
+MISSING: Final = Missing()
+STATES: Final = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "responded"}
+
+
+def decide(
+    actor: Actor,
+    approval: UUID,
+    *,
+    decision: Decision,
+    request_digest: str,
+    arguments: Json | Missing = MISSING,
+    reason: str = "",
+    result: Json | Missing = MISSING,
+    key: str | None = None,
+) -> ApprovalItem:
+    """Decide whether exactly the call behind a digest may run.
+
+    The same person repeating the same decision gets the stored answer. Raises `errors.AlreadyDecided` with who, what and
+    when, `errors.DigestMismatch` when something else is asked now, `errors.RequestExpired` (except to reject),
+    `errors.SchemaInvalid` for an edit that does not fit the tool, `errors.StatusConflict` when the invocation has ended.
+    """
+    found = rows.row(actor, approval)
+    permissions.check_can_decide(actor)
+    _check_form(decision, arguments, result)
+    body: Json = {
+        "approval": str(approval),
+        "decision": decision,
+        "request_digest": request_digest,
+        "arguments": None if isinstance(arguments, Missing) else arguments,
+        "reason": reason,
+        "result": None if isinstance(result, Missing) else result,
+    }
+
+    command = commands.Command.of("decide", key, body)
+    if not command.is_answered(actor):
+        facts = _facts(actor, found, decision, request_digest, arguments, reason, result)
+        command.once(actor, lambda: _resolve(actor, found, decision, request_digest, facts))
+    return queries.approval(actor, found.pk)
+
+
+def _check_form(decision: Decision, arguments: Json | Missing, result: Json | Missing) -> None:
+    """Refuse what a decision needs and lacks, and what it does not take."""
+    expected = {"edit": "arguments", "respond": "result"}.get(decision)
+    for name, value in (("arguments", arguments), ("result", result)):
+        given = not isinstance(value, Missing)
+        if given != (name == expected):
+            detail = f"a decision to {decision} takes {'no' if given else ''} {name}".replace("  ", " ")
+            raise errors.SchemaInvalid(problems=[Problem(f"/{name}", detail)])
+
+
+def _resolve(
+    actor: Actor, found: Approval, decision: Decision, request_digest: str, facts: list[Event]
+) -> UUID:
+    """Make the decision a fact, unless somebody was first."""
+    try:
+        if facts:
+            requests.resolve(
+                bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name
+            )
+    except errors.AlreadyDecided:
+        found.refresh_from_db()
+        _raise_unless_repeated(actor, found, decision, request_digest)
+    return found.pk
+
+
+def _raise_unless_repeated(actor: Actor, found: Approval, decision: Decision, request_digest: str) -> None:
+    """Let a person repeat what he himself decided; tell everybody else who was first."""
+    same = (STATES[decision], actor.name, request_digest)
+    if (found.state, found.closed_by, found.request_digest) == same:
+        return
+    if found.state == "expired":
+        raise errors.RequestExpired
+    raise errors.AlreadyDecided(state=found.state, by=found.closed_by, at_ms=found.closed_at or 0)
+
+
+def _facts(
+    actor: Actor,
+    found: Approval,
+    decision: Decision,
+    request_digest: str,
+    arguments: Json | Missing,
+    reason: str,
+    result: Json | Missing,
+) -> list[Event]:
+    """Return what a decision would make true; nothing when the same person has already made it so."""
+    if found.state != "pending":
+        _raise_unless_repeated(actor, found, decision, request_digest)
+        return []
+    if found.request_digest != request_digest:
+        raise errors.DigestMismatch
+    pending = call_of(found.invocation_id, found.call)
+    said = approvals.Said(approval=str(found.pk), by=actor.name, request_digest=request_digest, reason=reason)
+    match decision:
+        case "approve":
+            return approvals.approve(pending, said)
+        case "edit" if not isinstance(arguments, Missing):
+            record = bootstrap.journal().load(found.invocation_id)
+            return approvals.edit(
+                Episode.of(bootstrap.services(), record, Interruption()), pending, said, arguments
+            )
+        case "respond" if not isinstance(result, Missing):
+            return approvals.respond(pending, said, result)
+        case _:
+            return approvals.reject(pending, said)
+
+
+def call_of(invocation: UUID, call: str) -> CallRecord:
+    """Return the call that a request belongs to; only calls of the newest model turn have open requests."""
+    journal = bootstrap.journal()
+    record = journal.load(invocation)
+    for candidate in journal.calls(invocation, record.model_turns):
+        if candidate.id == call:
+            return candidate
+    raise errors.StatusConflict(status=record.status)

@@ -1,0 +1,130 @@
+"""Put the parts together, once for a process: the journal, the providers, the tools and the engine that uses them."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+
+from lifecycle_core.access import credentials
+from lifecycle_core.application import agents, signals
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.ports import (
+    CredentialLease,
+    InvocationRecord,
+    Provider,
+    Tool,
+    ToolContext,
+)
+from lifecycle_core.engine import result_schema
+from lifecycle_core.engine.control import Control
+from lifecycle_core.engine.host import Host
+from lifecycle_core.engine.services import Services
+from lifecycle_core.journal import store
+from lifecycle_core.plugins.ask_gate import AskGate
+from lifecycle_core.providers import chat_completions, shells
+from lifecycle_core.providers.registry import Registry
+from lifecycle_core.tools import catalogue
+from lifecycle_core.tools.workflow import Workflow
+
+SHELLS: Final = frozenset({shells.COPILOT, shells.CODEX})
+
+
+class SystemClock:
+    """Tell the time of this machine."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds that only grow, for durations within this process."""
+        return time.monotonic_ns() // 1_000_000
+
+
+@cache
+def clock() -> SystemClock:
+    """Return the clock of the process."""
+    return SystemClock()
+
+
+@cache
+def journal() -> store.Store:
+    """Return the journal; it tells of every commit by `signals.journal_advanced`."""
+    return store.Store(hint=_hint)
+
+
+def _hint(tenant: str, position: int) -> None:
+    signals.journal_advanced.send(sender=None, tenant=tenant, position=position)
+
+
+@cache
+def providers() -> Registry:
+    """Return the providers of this console by key."""
+    return Registry(
+        [
+            (chat_completions.KEY, chat_completions.ChatCompletions),
+            (shells.COPILOT, lambda: shells.Shell(shells.COPILOT)),
+            (shells.CODEX, lambda: shells.Shell(shells.CODEX)),
+        ]
+    )
+
+
+@cache
+def services() -> Services:
+    """Return what the engine works with."""
+    return Services(
+        journal=journal(),
+        clock=clock(),
+        agent=agents.version,
+        provider=_provider,
+        lease=_lease,
+        tools=_tools,
+        context=_context,
+        workflow=Workflow(result_schema.check_form),
+        gates=(AskGate(),),
+    )
+
+
+@cache
+def host() -> Host:
+    """Return the facet that starts and continues; for the use cases of hosts alone."""
+    return Host(services())
+
+
+@cache
+def control() -> Control:
+    """Return the facet that cancels and inspects; for the use cases of coordinators alone."""
+    return Control(journal(), clock())
+
+
+def _provider(key: str) -> Provider:
+    if key not in providers().keys:
+        raise errors.ProviderNotImplemented
+    return providers().get(key)
+
+
+def _lease(tenant: str, agent: AgentDefinition) -> CredentialLease:
+    return credentials.lease(tenant, agent.credential, agent.base_url)
+
+
+def _tools(agent: AgentDefinition) -> Mapping[str, Tool]:
+    families = [catalogue.by_family(family) for family in agent.tools]
+    return {tool.spec.name: tool for family in families for tool in family}
+
+
+def _context(
+    record: InvocationRecord, agent: AgentDefinition, call: str, interrupted: Callable[[], bool]
+) -> ToolContext:
+    workspaces: Mapping[str, Any] = settings.LIFECYCLE_WORKSPACES
+    folder = workspaces.get(agent.workspace)
+    return ToolContext(
+        call=call,
+        root=Path(folder) if folder else None,
+        access=agent.access,
+        origins=frozenset(settings.LIFECYCLE_HTTP_ORIGINS),
+        interrupted=interrupted,
+    )

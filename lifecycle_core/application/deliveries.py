@@ -1,0 +1,59 @@
+"""Cancel and retire deliveries."""
+
+from uuid import UUID
+
+from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application.reading import deliveries as rows
+from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
+from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.engine.control import CancelReason
+from lifecycle_core.journal.models import Invocation
+
+
+def cancel(
+    actor: Actor,
+    delivery: UUID,
+    *,
+    reason: CancelReason = "DELIVERY_CANCELLED",
+    comment: str = "",
+    key: str | None = None,
+) -> DeliveryItem:
+    """Cancel every invocation of a delivery that has not ended."""
+    found = rows.row(actor, delivery)
+    permissions.check_can_cancel_delivery(actor)
+    body: Json = {"delivery": str(delivery), "reason": reason, "comment": comment}
+
+    def run() -> UUID:
+        for invocation in (
+            Invocation.objects.filter(delivery=found).order_by("id").values_list("pk", flat=True)
+        ):
+            bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=comment)
+        return found.pk
+
+    return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))
+
+
+def retire(
+    actor: Actor,
+    delivery: UUID,
+    *,
+    authorization: str,
+    manifest_binding: str | None = None,
+    activation_binding: str | None = None,
+    key: str | None = None,
+) -> TombstoneItem:
+    """Delete a delivery for good, in one transaction with the tombstone that remains.
+
+    The same authorization gets the same fact again; another one is refused (`errors.RetirementNotAuthorized`), and so are
+    bindings that do not match exactly. Raises `errors.DeliveryBusy` while an invocation is starting, running or unknown.
+    """
+    permissions.check_can_retire(actor)
+    body: Json = {"delivery": str(delivery), "authorization": authorization}
+    command = commands.Command.of("retire", key, body)
+    return queries.tombstone(
+        actor,
+        command.once(
+            actor, lambda: _retire(actor, delivery, authorization, manifest_binding, activation_binding)
+        ),
+    )

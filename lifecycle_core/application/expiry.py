@@ -1,0 +1,28 @@
+"""Close requests whose time has passed. That is an outcome of its own: it denies an approval and declines an input."""
+
+import logging
+
+from lifecycle_core.application import approvals as calls
+from lifecycle_core.application import bootstrap
+from lifecycle_core.contract import errors
+from lifecycle_core.engine import approvals, inputs, requests
+
+log = logging.getLogger(__name__)
+
+
+def sweep(limit: int = 100) -> int:
+    """Expire what is due, each request in its own transaction that judges the time once; return how many."""
+    clock, journal = bootstrap.clock(), bootstrap.journal()
+    due = journal.expired_requests(clock.now_ms(), limit)
+    expired = 0
+    for request in due:
+        try:
+            call = calls.call_of(request.invocation, request.call)
+            expire = approvals.expire if request.kind == "approval" else inputs.expire
+            requests.resolve(
+                journal, clock, request.invocation, expire(call, str(request.id)), by="system:sweeper"
+            )
+            expired += 1
+        except errors.Refused as refusal:
+            log.info("request %s was closed otherwise: %s", request.id, refusal)
+    return expired

@@ -1,0 +1,83 @@
+"""Answer or decline what an agent asks people."""
+
+from uuid import UUID
+
+from lifecycle_core.application import approvals, bootstrap, commands, permissions, queries
+from lifecycle_core.application.reading import inputs as rows
+from lifecycle_core.application.resources import InputItem
+from lifecycle_core.contract import digests, errors
+from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.engine import inputs, requests
+from lifecycle_core.engine.host import Answer
+from lifecycle_core.journal.models import InputRequest
+
+
+def answer(
+    actor: Actor,
+    input: UUID,
+    *,
+    content: Json,
+    kind: inputs.ResponseKind = "ANSWER",
+    request_identity: str | None = None,
+    content_identity: str | None = None,
+    key: str | None = None,
+) -> InputItem:
+    """Answer a question. It is checked first, so that a wrong answer leaves the question open.
+
+    `request_identity` and `content_identity` are checked where they are given (`errors.CorrelationMismatch`). Raises
+    `errors.SchemaInvalid`, `errors.AlreadyDecided`, `errors.RequestExpired`, `errors.StatusConflict`.
+    """
+    found = rows.row(actor, input)
+    permissions.check_can_answer(actor)
+    if request_identity not in (None, found.request_identity):
+        raise errors.CorrelationMismatch
+    if content_identity not in (None, digests.digest(content)):
+        raise errors.CorrelationMismatch
+    body: Json = {"input": str(input), "kind": kind, "content": content}
+
+    def run() -> UUID:
+        if _is_repeated(actor, found, "answered", digests.digest(content)):
+            return found.pk
+        item = queries.input(actor, found.pk)
+        given = Answer(
+            input=item.id,
+            request_identity=item.request_identity,
+            response_schema=item.response_schema,
+            by=actor.name,
+            kind=kind,
+            content=content,
+        )
+        asking = approvals.call_of(found.invocation_id, found.call)
+        bootstrap.host().continue_with_input(found.invocation_id, asking, given)
+        return found.pk
+
+    return queries.input(actor, commands.Command.of("answer", key, body).once(actor, run))
+
+
+def decline(actor: Actor, input: UUID, *, reason: str = "", key: str | None = None) -> InputItem:
+    """Close a question without an answer; the agent is told that a person declined."""
+    found = rows.row(actor, input)
+    permissions.check_can_answer(actor)
+    body: Json = {"input": str(input), "reason": reason}
+
+    def run() -> UUID:
+        if _is_repeated(actor, found, "declined", ""):
+            return found.pk
+        asking = approvals.call_of(found.invocation_id, found.call)
+        facts = inputs.decline(asking, input=str(found.pk), by=actor.name, reason=reason)
+        requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
+        return found.pk
+
+    return queries.input(actor, commands.Command.of("decline", key, body).once(actor, run))
+
+
+def _is_repeated(actor: Actor, found: InputRequest, state: str, content_identity: str) -> bool:
+    """Tell whether the same person repeats the same answer; refuse any other once the question is closed."""
+    if found.state == "pending":
+        return False
+    if (found.state, found.closed_by, found.content_identity) == (state, actor.name, content_identity):
+        return True
+    if found.state == "expired":
+        raise errors.RequestExpired
+    raise errors.AlreadyDecided(state=found.state, by=found.closed_by, at_ms=found.closed_at or 0)

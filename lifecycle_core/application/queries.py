@@ -1,0 +1,36 @@
+"""Everything that is read: one function per list and per thing, each confined to what the actor may see."""
+
+from lifecycle_core.application.agents import listed as agents
+from lifecycle_core.application.agents import shown as agent
+from lifecycle_core.application.reading.approvals import approval, approvals
+from lifecycle_core.application.reading.catalogue import providers, tools
+from lifecycle_core.application.reading.deliveries import deliveries, delivery
+from lifecycle_core.application.reading.inbox import inbox, inbox_counts
+from lifecycle_core.application.reading.inputs import input, inputs
+from lifecycle_core.application.reading.invocations import dispatch, invocation, invocations
+from lifecycle_core.application.reading.journal import events, transcript
+from lifecycle_core.application.reading.timeline import timeline
+from lifecycle_core.application.reading.tombstones import tombstone, tombstones
+
+__all__ = [
+    "agent",
+    "agents",
+    "approval",
+    "approvals",
+    "deliveries",
+    "delivery",
+    "dispatch",
+    "events",
+    "inbox",
+    "inbox_counts",
+    "input",
+    "inputs",
+    "invocation",
+    "invocations",
+    "providers",
+    "timeline",
+    "tombstone",
+    "tombstones",
+    "tools",
+    "transcript",
+]
