@@ -1,0 +1,1 @@
+"""Forms: what a browser sends, read into JSON values."""

@@ -1,0 +1,1 @@
+"""The pages: parse, find the actor, call one use case, render."""

@@ -1,0 +1,30 @@
+"""Agents, tools and providers, as they are registered; to read only."""
+
+from django.http import HttpRequest, HttpResponse
+
+from console.views import shell
+from lifecycle_core.application import queries
+from lifecycle_core.contract.actor import Actor
+
+
+@shell.page("GET")
+def index(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """List the agents."""
+    return shell.render(
+        request, actor, "agents/index.html", {"agents": queries.agents(actor)}, section="agents"
+    )
+
+
+@shell.page("GET")
+def detail(request: HttpRequest, actor: Actor, name: str) -> HttpResponse:
+    """Show one agent."""
+    return shell.render(
+        request, actor, "agents/detail.html", {"agent": queries.agent(actor, name)}, section="agents"
+    )
+
+
+@shell.page("GET")
+def tools(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """List the tools and the providers."""
+    context = {"tools": queries.tools(actor), "providers": queries.providers(actor)}
+    return shell.render(request, actor, "tools/index.html", context, section="tools")

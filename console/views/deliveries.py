@@ -1,0 +1,106 @@
+"""Deliveries: what was asked for, as a whole; cancel and retire."""
+
+import uuid
+from collections import Counter
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from console import errors as http
+from console import sentences, words
+from console.views import attempts, filters, shell
+from lifecycle_core.application import deliveries, queries
+from lifecycle_core.application.resources import DeliveryItem
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.actor import Actor
+
+FILTERS: Final = ("text",)
+
+
+@shell.page("GET")
+def index(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """List deliveries, newest first."""
+    chosen = filters.read(request, FILTERS)
+    page = queries.deliveries(actor, cursor=request.GET.get("cursor") or None, **chosen)
+    rows = [(delivery, tally(delivery)) for delivery in page.items]
+    context = {"rows": rows, "next": page.next, "filters": chosen, "query": filters.write(chosen)}
+    return shell.render(request, actor, "deliveries/index.html", context, section="deliveries")
+
+
+@shell.page("GET")
+def detail(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
+    """Show a delivery with each of its invocations."""
+    delivery = queries.delivery(actor, delivery_id)
+    context = {"delivery": delivery, "tally": tally(delivery)}
+    return shell.render(request, actor, "deliveries/detail.html", context, section="deliveries")
+
+
+@shell.page("GET", "POST")
+def cancel(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
+    """Ask for the reason, and cancel everything of a delivery that has not ended."""
+    delivery = queries.delivery(actor, delivery_id)
+    refusal: errors.Refused | None = None
+    if request.method == "POST":
+        attempt = attempts.run(
+            lambda: deliveries.cancel(
+                actor,
+                delivery_id,
+                reason=request.POST.get("reason", ""),
+                comment=request.POST.get("comment", ""),
+                key=request.POST.get("key") or None,
+            )
+        )
+        if not isinstance(attempt, errors.Refused):
+            return redirect("pages:delivery", delivery_id)
+        refusal = attempt
+    return asking(request, actor, delivery, "cancel", refusal)
+
+
+@shell.page("GET", "POST")
+def retire(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
+    """Say what would be deleted and what would remain, and retire when the identity is typed."""
+    delivery = queries.delivery(actor, delivery_id)
+    refusal: errors.Refused | None = None
+    if request.method == "POST":
+        attempt = attempts.run(
+            lambda: deliveries.retire(
+                actor,
+                delivery_id,
+                authorization=request.POST.get("authorization", ""),
+                manifest_binding=request.POST.get("manifest_binding") or None,
+                activation_binding=request.POST.get("activation_binding") or None,
+                key=request.POST.get("key") or None,
+            )
+        )
+        if not isinstance(attempt, errors.Refused):
+            return redirect("pages:tombstone", attempt.id)
+        refusal = attempt
+    return asking(request, actor, delivery, "retire", refusal)
+
+
+def asking(
+    request: HttpRequest,
+    actor: Actor,
+    delivery: DeliveryItem,
+    what: str,
+    refusal: errors.Refused | None,
+) -> HttpResponse:
+    """Render the page that asks before something is done to a whole delivery."""
+    context = {
+        "delivery": delivery,
+        "tally": tally(delivery),
+        "reasons": words.CANCEL_REASON.items(),
+        "typed": request.POST.get("authorization", ""),
+        "key": uuid.uuid4(),
+        "refusal": refusal and sentences.sentence(refusal),
+    }
+    status = http.status_of(refusal) if refusal else 200
+    return shell.render(
+        request, actor, f"deliveries/{what}.html", context, section="deliveries", status=status
+    )
+
+
+def tally(delivery: DeliveryItem) -> list[tuple[str, int]]:
+    """Count the invocations of a delivery by status."""
+    return sorted(Counter(invocation.status for invocation in delivery.invocations).items())

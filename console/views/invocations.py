@@ -1,0 +1,119 @@
+"""Invocations: the list, and one of them in three depths of the same facts."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from console import errors as http
+from console import sentences, timelines
+from console.views import attempts, filters, shell
+from lifecycle_core.application import invocations, queries
+from lifecycle_core.application.resources import InvocationItem
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.status import ACTIVE, Status
+
+FILTERS: Final = ("status", "agent", "delivery", "text")
+ROWS: Final = 200
+
+
+@shell.page("GET")
+def index(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """List invocations, newest first."""
+    chosen = filters.read(request, FILTERS)
+    page = queries.invocations(actor, cursor=request.GET.get("cursor") or None, **chosen)
+    context = {
+        "page": page,
+        "filters": chosen,
+        "query": filters.write(chosen),
+        "statuses": list(Status),
+        "agents": queries.agents(actor),
+    }
+    part = "#rows" if shell.wants_part(request, "rows") else ""
+    return shell.render(request, actor, f"invocations/index.html{part}", context, section="invocations")
+
+
+@shell.page("GET")
+def timeline(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Show what happened when, one line each."""
+    invocation = queries.invocation(actor, invocation_id)
+    bars = timelines.bars(queries.timeline(actor, invocation_id), invocation.created_at)
+    shown, after = window(request, bars)
+    context = {"bars": shown, "total": len(bars), "after": after}
+    return depth(request, actor, invocation, "timeline", context)
+
+
+@shell.page("GET")
+def transcript(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Show what was said and done."""
+    invocation = queries.invocation(actor, invocation_id)
+    entries = queries.transcript(actor, invocation_id)
+    shown, after = window(request, entries)
+    return depth(
+        request, actor, invocation, "transcript", {"entries": shown, "total": len(entries), "after": after}
+    )
+
+
+@shell.page("GET")
+def dispatch(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Show the complete input that the invocation was started with, and what it is bound to."""
+    invocation = queries.invocation(actor, invocation_id)
+    return depth(request, actor, invocation, "dispatch", {"dispatch": queries.dispatch(actor, invocation_id)})
+
+
+@shell.page("GET")
+def waiting(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Show which requests of an invocation wait for people."""
+    context = {"invocation": queries.invocation(actor, invocation_id)}
+    return shell.render(request, actor, "invocations/base.html#waiting", context, section="")
+
+
+@shell.page("GET", "POST")
+def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Ask whether to cancel, and cancel."""
+    invocation = queries.invocation(actor, invocation_id)
+    refusal: errors.Refused | None = None
+    if request.method == "POST":
+        attempt = attempts.run(
+            lambda: invocations.cancel(
+                actor,
+                invocation_id,
+                reason=request.POST.get("reason", "COORDINATOR_STOP"),
+                comment=request.POST.get("comment", ""),
+                key=request.POST.get("key") or None,
+            )
+        )
+        if not isinstance(attempt, errors.Refused):
+            return redirect("pages:invocation", invocation_id)
+        refusal = attempt
+    context = {"invocation": invocation, "key": uuid.uuid4(), "refusal": refusal and sentences.sentence(refusal)}
+    status = http.status_of(refusal) if refusal else 200
+    return shell.render(
+        request, actor, "invocations/cancel.html", context, section="invocations", status=status
+    )
+
+
+def depth(
+    request: HttpRequest, actor: Actor, invocation: InvocationItem, name: str, context: dict[str, object]
+) -> HttpResponse:
+    """Render one depth of an invocation, or only its further rows."""
+    part = "#rows" if shell.wants_part(request, "rows") or "part" in request.GET else ""
+    surroundings = {
+        "invocation": invocation,
+        "depth": name,
+        "view": f"invocation:{invocation.id}:{name}",
+        "active": invocation.status in ACTIVE,
+    }
+    template = f"invocations/{name}.html{part}"
+    return shell.render(request, actor, template, {**surroundings, **context}, section="invocations")
+
+
+def window[T](request: HttpRequest, rows: Sequence[T]) -> tuple[Sequence[T], int | None]:
+    """Cut the rows that one page shows out of a long list: the place is in the address."""
+    given = request.GET.get("from", "0")
+    start = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    end = start + ROWS
+    return rows[start:end], end if end < len(rows) else None

@@ -1,0 +1,57 @@
+"""The addresses of the pages."""
+
+from django.urls import path
+
+from console.views import (
+    agents,
+    approvals,
+    deliveries,
+    inbox,
+    inputs,
+    invocations,
+    journals,
+    preferences,
+    starts,
+    tombstones,
+)
+
+app_name = "pages"
+urlpatterns = [
+    path("", inbox.home, name="home"),
+    path("inbox/", inbox.index, name="inbox"),
+    path("inbox/badge/", inbox.badge, name="inbox-badge"),
+    path("inbox/<str:group>/", inbox.index, name="inbox-group"),
+    path("approvals/<uuid:approval_id>/", approvals.detail, name="approval"),
+    path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval-decide"),
+    path("approvals/<uuid:approval_id>/edit/", approvals.edit, name="approval-edit"),
+    path("inputs/<uuid:input_id>/", inputs.detail, name="input"),
+    path("inputs/<uuid:input_id>/answer/", inputs.answer, name="input-answer"),
+    path("inputs/<uuid:input_id>/finish/", inputs.finish, name="input-finish"),
+    path("inputs/<uuid:input_id>/decline/", inputs.decline, name="input-decline"),
+    path("start/", starts.choose, name="start"),
+    path("start/<str:agent>/<str:action>/", starts.start, name="start-action"),
+    path("invocations/", invocations.index, name="invocations"),
+    path("invocations/<uuid:invocation_id>/", invocations.timeline, name="invocation"),
+    path("invocations/<uuid:invocation_id>/transcript/", invocations.transcript, name="transcript"),
+    path("invocations/<uuid:invocation_id>/dispatch/", invocations.dispatch, name="dispatch"),
+    path("invocations/<uuid:invocation_id>/waiting/", invocations.waiting, name="invocation-waiting"),
+    path("invocations/<uuid:invocation_id>/cancel/", invocations.cancel, name="invocation-cancel"),
+    path("invocations/<uuid:invocation_id>/journal/", journals.index, name="journal"),
+    path("invocations/<uuid:invocation_id>/journal/export/", journals.export, name="journal-export"),
+    path("invocations/<uuid:invocation_id>/journal/verify/", journals.verify, name="journal-verify"),
+    path("invocations/<uuid:invocation_id>/journal/<int:seq>/", journals.event, name="event"),
+    path("deliveries/", deliveries.index, name="deliveries"),
+    path("deliveries/<uuid:delivery_id>/", deliveries.detail, name="delivery"),
+    path("deliveries/<uuid:delivery_id>/cancel/", deliveries.cancel, name="delivery-cancel"),
+    path("deliveries/<uuid:delivery_id>/retire/", deliveries.retire, name="delivery-retire"),
+    path("tombstones/", tombstones.index, name="tombstones"),
+    path("tombstones/<uuid:tombstone_id>/", tombstones.detail, name="tombstone"),
+    path("tombstones/<uuid:tombstone_id>/verify/", tombstones.verify, name="tombstone-verify"),
+    path("agents/", agents.index, name="agents"),
+    path("agents/<str:name>/", agents.detail, name="agent"),
+    path("tools/", agents.tools, name="tools"),
+    path("keys/", preferences.keys, name="keys"),
+    path("preferences/theme/", preferences.theme, name="theme"),
+    path("preferences/language/", preferences.language, name="language"),
+    path("preferences/tenant/", preferences.tenant, name="tenant"),
+]

@@ -1,0 +1,52 @@
+// The list beside the card: which row is open, and no row that moves away under the pointer.
+function select() {
+  const detail = document.getElementById("detail");
+  if (!detail) return;
+  const wanted = detail.dataset.selected;
+  for (const row of document.querySelectorAll(".entry")) {
+    if (wanted && row.parentElement.id === wanted) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
+  if (!wanted) return;
+  document.querySelector(".panes")?.classList.add("opened");
+  document.title = document.title.replace(/^.*(?= · [^·]+$)/, detail.dataset.paneTitle);
+}
+
+const held = new Set();
+
+document.addEventListener("htmx:before:request", (event) => {
+  const list = event.target.closest?.("[data-hold-under-pointer]");
+  if (!list || list !== event.target || !list.matches(":hover") || matchMedia("(hover: none)").matches) return;
+  event.preventDefault();
+  held.add(list);
+});
+
+document.addEventListener("pointerout", (event) => {
+  for (const list of held) {
+    if (list.contains(event.relatedTarget)) continue;
+    held.delete(list);
+    if (list.isConnected) list.dispatchEvent(new CustomEvent("lc:released"));
+  }
+});
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches?.("[data-submit-on-change]")) event.target.form.requestSubmit();
+});
+
+// One open menu at a time, closed by a press beside it.
+document.addEventListener("pointerdown", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+document.addEventListener("htmx:after:swap", select);
+select();
