@@ -110,7 +110,9 @@ def _headers(secret: str) -> list[tuple[str, str]]:
 def _received(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield a body; one that breaks off is a closed stream, for its answer had begun."""
     try:
-        yield from chunks
+        # Not `yield from`: that would close the body, and with it the connection, as soon as nobody asks for more.
+        for chunk in chunks:  # noqa: UP028
+            yield chunk
     except httpcore.ReadTimeout:
         raise
     except chat_transport.FAILURES as failure:

@@ -92,7 +92,7 @@ def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"object": "chat.completion.chunk", "choices": [choice]}
 
 
-def pieces(answer: Answer, request: ChatRequest) -> list[Piece]:
+def events(answer: Answer, request: ChatRequest) -> list[bytes]:
     """Return a proper answer as the events of a stream."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning)]

@@ -14,7 +14,7 @@ def with_fault(script: Script, fault: Fault) -> Script:
 
     def faulty(request: ChatRequest) -> answers.Reply:
         reply = script(request)
-        return Stream(fault(answers.pieces(reply, request))) if isinstance(reply, Answer) else reply
+        return Stream(fault(answers.events(reply, request))) if isinstance(reply, Answer) else reply
 
     return faulty
 

@@ -79,7 +79,9 @@ class _Handler(loopback.Handler):
             case Stream() as stream:
                 self._stream(stream.pieces)
             case Answer() as answer:
-                self._stream(answers.pieces(answer, request))
+                events = answers.events(answer, request)
+                # Nobody watches an answer without a pace, so it goes out in one write.
+                self._stream(events if self.model.pace else [b"".join(events)])
 
     def _refuse(self, refusal: Refusal) -> None:
         headers = {"content-type": "application/json"}
