@@ -1,14 +1,19 @@
 """Cancel and retire deliveries."""
 
+from typing import Final
 from uuid import UUID
 
 from lifecycle_core.application import bootstrap, commands, permissions, queries
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
+from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.errors import Problem
 from lifecycle_core.engine.control import CancelReason
 from lifecycle_core.journal.models import Invocation
+
+MAX_AUTHORIZATION: Final = 200
 
 
 def cancel(
@@ -25,9 +30,8 @@ def cancel(
     body: Json = {"delivery": str(delivery), "reason": reason, "comment": comment}
 
     def run() -> UUID:
-        for invocation in (
-            Invocation.objects.filter(delivery=found).order_by("id").values_list("pk", flat=True)
-        ):
+        belonging = Invocation.objects.filter(delivery=found).order_by("id").values_list("pk", flat=True)
+        for invocation in list(belonging):
             bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=comment)
         return found.pk
 
@@ -49,11 +53,24 @@ def retire(
     bindings that do not match exactly. Raises `errors.DeliveryBusy` while an invocation is starting, running or unknown.
     """
     permissions.check_can_retire(actor)
-    body: Json = {"delivery": str(delivery), "authorization": authorization}
-    command = commands.Command.of("retire", key, body)
-    return queries.tombstone(
-        actor,
-        command.once(
-            actor, lambda: _retire(actor, delivery, authorization, manifest_binding, activation_binding)
-        ),
-    )
+    _check(authorization)
+    bindings: Json = [manifest_binding, activation_binding]
+    body: Json = {"delivery": str(delivery), "authorization": authorization, "bindings": bindings}
+
+    def run() -> UUID:
+        return bootstrap.control().retire(
+            actor.tenant,
+            delivery,
+            authorization=authorization,
+            by=actor.name,
+            manifest_binding=manifest_binding,
+            activation_binding=activation_binding,
+        )
+
+    return queries.tombstone(actor, commands.Command.of("retire", key, body).once(actor, run))
+
+
+def _check(authorization: str) -> None:
+    if not authorization.strip() or len(authorization) > MAX_AUTHORIZATION or not authorization.isprintable():
+        detail = f"an authorization has 1 to {MAX_AUTHORIZATION} printable characters"
+        raise errors.SchemaInvalid(problems=[Problem("/authorization", detail)])

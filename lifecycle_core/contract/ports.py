@@ -506,6 +506,21 @@ class Journal(Protocol):
     def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:
         """Prolong a lease; false when it is lost or the invocation has ended."""
 
+    def retire(
+        self,
+        tenant: str,
+        delivery: UUID,
+        *,
+        authorization: str,
+        by: str,
+        at_ms: int,
+        manifest_binding: str | None = None,
+        activation_binding: str | None = None,
+    ) -> UUID:
+        """Delete a delivery with all that belongs to it and return its tombstone's identity; repeatable with the same
+
+        authorization. Raises `RetirementNotAuthorized` and `DeliveryBusy`."""
+
 
 class Clock(Protocol):
     """Tell the time: `now_ms` for people and expiry, `monotonic_ms` for durations and lease arithmetic of one process."""

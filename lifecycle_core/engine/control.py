@@ -22,9 +22,20 @@ class ControlFacet(Protocol):
 
     def inspect(self, statuses: Iterable[Status]) -> Process: ...
 
+    def retire(
+        self,
+        tenant: str,
+        delivery: UUID,
+        *,
+        authorization: str,
+        by: str,
+        manifest_binding: str | None,
+        activation_binding: str | None,
+    ) -> UUID: ...
+
 
 class Control:
-    """Cancel and inspect invocations."""
+    """Cancel, inspect and retire."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self._journal = journal
@@ -62,3 +73,28 @@ class Control:
         if found & WORKING:
             return "running"
         return "terminal" if found & FINISHED else "stopped"
+
+    def retire(
+        self,
+        tenant: str,
+        delivery: UUID,
+        *,
+        authorization: str,
+        by: str,
+        manifest_binding: str | None = None,
+        activation_binding: str | None = None,
+    ) -> UUID:
+        """Delete a delivery in one transaction with its tombstone, whose identity is returned.
+
+        The same authorization gets the same tombstone again. Raises `errors.RetirementNotAuthorized`, `errors.DeliveryBusy` and
+        `errors.NotFound`.
+        """
+        return self._journal.retire(
+            tenant,
+            delivery,
+            authorization=authorization,
+            by=by,
+            at_ms=self._clock.now_ms(),
+            manifest_binding=manifest_binding,
+            activation_binding=activation_binding,
+        )

@@ -51,6 +51,21 @@ def all_events(found: Invocation) -> Iterator[EventItem]:
         after = page[-1].seq
 
 
+def item(found: Invocation, row: Event) -> EventItem:
+    """Shape one event alone, without a look at its neighbours: whether it fits its hash is not judged here."""
+    payload, corrupt = _payload(row, stored.reader(found.delivery_id))
+    return EventItem(
+        seq=row.seq,
+        position=row.position,
+        kind=row.kind,
+        at=row.at,
+        actor=row.actor,
+        payload=payload,
+        hash=row.hash,
+        corrupt=corrupt,
+    )
+
+
 def _items(found: Invocation, rows: list[Event]) -> Iterator[EventItem]:
     """Shape events and check each against its hash; the first of a stretch is checked against the one before it."""
     read = stored.reader(found.delivery_id)
