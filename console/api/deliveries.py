@@ -1,7 +1,6 @@
-"""Deliveries: list, inspect, cancel, retire."""
+"""Deliveries: list, inspect, cancel, retire; each by its `id` or by the identity that its host gave it."""
 
 from typing import Literal
-from uuid import UUID
 
 from ninja import Router, Schema
 
@@ -10,7 +9,7 @@ from console.api.authentication import Request
 from console.api.invocations import Invocation
 from console.api.shapes import Instant, Page
 from console.api.tombstones import Tombstone
-from lifecycle_core.application import deliveries, queries, resources
+from lifecycle_core.application import deliveries, queries, references, resources
 
 router = Router(tags=["deliveries"])
 
@@ -46,21 +45,27 @@ def listed(
     return queries.deliveries(request.auth, text=text, cursor=cursor, limit=limit)
 
 
-@router.get("/{uuid:delivery}", response=Delivery, summary="Inspect a delivery")
-def shown(request: Request, delivery: UUID) -> resources.DeliveryItem:
-    return queries.delivery(request.auth, delivery)
+@router.get("/{delivery}", response=Delivery, summary="Inspect a delivery")
+def shown(request: Request, delivery: str) -> resources.DeliveryItem:
+    return queries.delivery(request.auth, references.delivery(request.auth, delivery))
 
 
-@router.post("/{uuid:delivery}/cancel", response=Delivery, summary="Cancel all of a delivery")
-def cancel(request: Request, delivery: UUID, body: Cancel, key: wire.Key = None) -> resources.DeliveryItem:
-    return deliveries.cancel(request.auth, delivery, reason=body.reason, comment=body.comment, key=key)
+@router.post("/{delivery}/cancel", response=Delivery, summary="Cancel all of a delivery")
+def cancel(request: Request, delivery: str, body: Cancel, key: wire.Key = None) -> resources.DeliveryItem:
+    return deliveries.cancel(
+        request.auth,
+        references.delivery(request.auth, delivery),
+        reason=body.reason,
+        comment=body.comment,
+        key=key,
+    )
 
 
-@router.post("/{uuid:delivery}/retire", response=Tombstone, summary="Retire a delivery")
-def retire(request: Request, delivery: UUID, body: Retire, key: wire.Key = None) -> resources.TombstoneItem:
+@router.post("/{delivery}/retire", response=Tombstone, summary="Retire a delivery")
+def retire(request: Request, delivery: str, body: Retire, key: wire.Key = None) -> resources.TombstoneItem:
     return deliveries.retire(
         request.auth,
-        delivery,
+        references.delivery(request.auth, delivery),
         authorization=body.authorization,
         manifest_binding=body.manifest_binding,
         activation_binding=body.activation_binding,

@@ -1,13 +1,11 @@
-"""Tombstones: list, show."""
-
-from uuid import UUID
+"""Tombstones: list, show; each by its `id`, which was the delivery's, or by the identity that its host gave it."""
 
 from ninja import Router, Schema
 
 from console.api import wire
 from console.api.authentication import Request
 from console.api.shapes import Instant, Object, Page
-from lifecycle_core.application import queries, resources
+from lifecycle_core.application import queries, references, resources
 
 router = Router(tags=["tombstones"])
 
@@ -34,6 +32,6 @@ def listed(
     return queries.tombstones(request.auth, text=text, cursor=cursor, limit=limit)
 
 
-@router.get("/{uuid:tombstone}", response=Tombstone, summary="Show a tombstone")
-def shown(request: Request, tombstone: UUID) -> resources.TombstoneItem:
-    return queries.tombstone(request.auth, tombstone)
+@router.get("/{tombstone}", response=Tombstone, summary="Show a tombstone")
+def shown(request: Request, tombstone: str) -> resources.TombstoneItem:
+    return queries.tombstone(request.auth, references.delivery(request.auth, tombstone))
