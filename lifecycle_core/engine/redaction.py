@@ -88,7 +88,7 @@ class Redactor:
         return any(end - start >= MIN_ENCODED for start, end in self._spans(written))
 
     def _spans(self, text: str) -> list[Span]:
-        """Return what secrets cover, in order, overlapping and touching parts joined."""
+        """Return what secrets cover, in order, overlapping parts joined."""
         if self._any is None or not self._any.search(text):
             return []
         return _joined(span for form in self._forms for span in form.spans(text))
@@ -149,7 +149,7 @@ def _replaced(text: str, spans: list[Span]) -> str:
 def _joined(spans: Iterable[Span]) -> list[Span]:
     joined: list[Span] = []
     for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
+        if joined and start < joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
             joined.append((start, end))
@@ -227,8 +227,9 @@ def _written(character: str) -> list[list[str]]:
     }
     if character == " ":
         plain.add("+")
-    ways = [[re.escape(one) for one in way] for way in sorted(plain, key=len, reverse=True)]
-    return [*ways, *(_hexadecimal(way) for way in (percent, unicode, unicode.replace("\\", "\\\\")))]
+    ways = [[re.escape(one) for one in way] for way in plain]
+    ways += [_hexadecimal(way) for way in (percent, unicode, unicode.replace("\\", "\\\\"))]
+    return sorted(ways, key=len, reverse=True)
 
 
 _REFERENCES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
