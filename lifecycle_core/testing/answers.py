@@ -6,15 +6,18 @@ so far.
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from lifecycle_core.contract import digests, errors, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.testing.chat_requests import ChatRequest, Parsed
 
+type Finish = Literal["stop", "tool-calls", "max-tokens"]
+
 DONE: Final = b"data: [DONE]\n\n"
+FINISHES: Final[Mapping[str, Finish]] = {"stop": "stop", "tool_calls": "tool-calls", "length": "max-tokens"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,15 @@ class Stream:
 
 type Reply = Answer | Refusal | Stream
 type Script = Callable[[ChatRequest], Reply]
+
+
+def repeating(answer: Answer, times: int, last: Answer) -> Script:
+    """Return a script that gives one answer `times` times, then another; it never looks into the messages.
+
+    So its cost does not grow with the chat, which is what a bench needs.
+    """
+    messages = 1 + len(answer.calls)
+    return lambda request: answer if (len(request.messages) - 2) // messages < times else last
 
 
 def event(chunk: Any) -> bytes:
@@ -161,7 +173,7 @@ def _model_answer(answer: Answer, request: ChatRequest) -> ports.ModelAnswer:
         text=answer.text,
         reasoning=answer.reasoning,
         calls=tuple(_proposed(call) for call in named(answer, request)),
-        finish="tool-calls" if answer.calls else "stop",
+        finish=FINISHES[_finish(answer)],
         usage={"input": 100, "output": 20, "cached": answer.cached},
     )
 

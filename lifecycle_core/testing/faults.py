@@ -1,4 +1,8 @@
-"""Ways in which a model server can misbehave; each makes a proper answer into a stream that is not."""
+"""Ways in which a model server can misbehave; each makes a proper answer into a stream that is not.
+
+What a proper stream can carry needs no fault: `Refusal` is an HTTP error, with Retry-After; `Answer()` an empty stop;
+`Answer(finish=…)` an unknown finish reason; calls with equal `id`s are duplicates.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -276,3 +276,27 @@ def test_the_tools_of_a_session_are_offered_and_admitted_settings_are_sent(chat:
     function = {"name": "t", "description": "does", "parameters": {"type": "object"}}
     assert body["tools"] == [{"type": "function", "function": function}]
     assert (body["temperature"], body["max_tokens"]) == (0.5, 9)
+
+
+def test_a_turn_that_is_left_while_text_comes_leaves_the_provider_usable(chat: Start) -> None:
+    class Leaving(MemoryCarrier):
+        def _say(self, text: str) -> None:
+            raise ports.TurnInterrupted
+
+    started = chat(lambda request: Answer(text="hi"))
+    with pytest.raises(ports.TurnInterrupted):
+        started.run(Leaving())
+    assert started.answer().text == "hi"
+
+
+def test_a_script_that_repeats_itself_ends_as_it_was_told(talk: Start) -> None:
+    calls = (Call(tool="auto", arguments={}), Call(tool="auto", arguments={}))
+    carrier = MemoryCarrier({"auto": lambda arguments: "x"})
+    talk(answers.repeating(Answer(calls=calls), 3, Answer(text="done"))).run(carrier)
+    assert [len(answer.calls) for answer in carrier.answers] == [2, 2, 2, 0]
+
+
+def test_a_provider_is_disposed_of_as_often_as_one_likes() -> None:
+    for provider in (ChatCompletions(), InProcessProvider(answers.in_process(two_calls))):
+        provider.dispose()
+        provider.dispose()
