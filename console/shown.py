@@ -10,6 +10,7 @@ from lifecycle_core.contract.display import Display
 
 LONG_LINES = 16
 LONG_CHARACTERS = 1200
+GLANCE = 60
 
 
 def text(value: object) -> Display:
@@ -22,6 +23,11 @@ def is_long(shown: Display) -> bool:
     return shown.lines > LONG_LINES or shown.characters > LONG_CHARACTERS
 
 
+def is_counted(shown: Display) -> bool:
+    """Tell whether a text is too long to be counted at a glance."""
+    return shown.lines > 1 or shown.characters > GLANCE
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """One value inside a JSON value: a leaf with its text, or a branch with its members."""
@@ -30,6 +36,7 @@ class Node:
     kind: Literal["text", "number", "boolean", "null", "object", "array"]
     shown: Display | None = None
     long: bool = False
+    counted: bool = False
     members: Sequence["Node"] = field(default_factory=tuple)
 
 
@@ -46,7 +53,7 @@ def tree(value: object, name: str | None = None) -> Node:
 def _leaf(value: object, name: Display | None) -> Node:
     if isinstance(value, str):
         shown = text(value)
-        return Node(name=name, kind="text", shown=shown, long=is_long(shown))
+        return Node(name=name, kind="text", shown=shown, long=is_long(shown), counted=is_counted(shown))
     if value is None:
         return Node(name=name, kind="null", shown=text("null"))
     kind: Literal["boolean", "number"] = "boolean" if isinstance(value, bool) else "number"

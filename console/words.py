@@ -41,6 +41,13 @@ DECISION: Final[Words] = {
     "reject": _("rejected it"),
     "respond": _("answered in its place"),
 }
+SETTLED: Final[Words] = {
+    **REQUEST,
+    "approve": _("Approved"),
+    "edit": _("Approved with changes"),
+    "reject": _("Rejected"),
+    "respond": _("Answered in its place"),
+}
 EFFECT: Final[Words] = {
     "read_only": _("Reads only"),
     "idempotent": _("Safe to repeat"),
@@ -123,13 +130,14 @@ TABLES: Final[dict[str, Words]] = {
     "process": PROCESS,
     "request": REQUEST,
     "decision": DECISION,
+    "settled": SETTLED,
     "effect": EFFECT,
     "risk": RISK,
     "outcome": OUTCOME,
     "row": ROW,
     "entry": ENTRY,
     "group": GROUP,
-    "timeline": {**REQUEST, **STATUS, **OUTCOME, **TIMELINE},
+    "timeline": {**STATUS, **TIMELINE},
     "flag": FLAG,
     "cancel": CANCEL_REASON,
 }

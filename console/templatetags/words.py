@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 from lucide import _render_icon as lucide_svg
 
 from console import words
+from lifecycle_core.application.resources import TimelineRow
 
 register = template.Library()
 
@@ -50,7 +51,7 @@ KIND_ICONS: Final = {
     "completed": "circle-check",
     "ended": "flag",
 }
-RISK_ICONS: Final = {"low": "signal-low", "medium": "signal-medium", "high": "signal-high"}
+RISK_ICONS: Final = {"low": "circle", "medium": "diamond", "high": "triangle-alert"}
 
 
 @register.simple_tag
@@ -120,3 +121,10 @@ def tail(identity: str) -> str:
 def split(text: str) -> list[str]:
     """Split fixed words of a template, to loop over."""
     return text.split()
+
+
+@register.filter
+def state_of_row(row: TimelineRow) -> str:
+    """Name the state of a line of the timeline: that of a call, of a request, or of time passing."""
+    table = {"tool": "outcome", "approval": "request", "input": "request"}.get(row.kind, "timeline")
+    return words.word("timeline", row.state) if row.state in words.TIMELINE else words.word(table, row.state)
