@@ -15,13 +15,13 @@ LABEL: Final = b"lifecycle-journal-1\x00"
 
 
 def origin(of: str) -> str:
-    """Return h_0: of an invocation by its identity, of a tenant's own facts by `tenant:` and its slug."""
+    """Return h_0 of a journal, named by its invocation or by `of_tenant`."""
     return hashlib.sha256(LABEL + of.encode()).hexdigest()
 
 
-def tenant_origin(tenant: str) -> str:
-    """Return h_0 of the facts that belong to no invocation."""
-    return origin(f"tenant:{tenant}")
+def of_tenant(tenant: str) -> str:
+    """Name the journal of the facts that belong to no invocation of a tenant."""
+    return f"tenant:{tenant}"
 
 
 class Journal:

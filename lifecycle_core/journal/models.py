@@ -146,7 +146,10 @@ class Event(models.Model):
 
 
 class ToolCall(models.Model):
-    """Where one tool call stands; `arguments` are those that would run, `proposed` those that the agent asked for."""
+    """Where one tool call stands; `arguments` are those that would run, `proposed` those that the agent asked for.
+
+    One that was `asked` for never runs without an approval again.
+    """
 
     pk = models.CompositePrimaryKey("invocation_id", "identity")
     invocation = models.ForeignKey(Invocation, on_delete=models.PROTECT, db_index=False, related_name="calls")
@@ -161,6 +164,7 @@ class ToolCall(models.Model):
     proposed = models.TextField()
     arguments_digest = models.CharField(max_length=DIGEST)
     attempts = models.IntegerField(default=0)
+    asked = models.BooleanField(default=False)
     approval = models.UUIDField(null=True)
     edited = models.BooleanField(default=False)
     bound = models.TextField(default="{}")

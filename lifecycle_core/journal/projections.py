@@ -16,12 +16,13 @@ from lifecycle_core.journal.standing import Work
 
 CALL_REQUESTED: Final = Statement(
     'INSERT INTO journal_toolcall (invocation_id, identity, call_id, model_turn, "index", tool, effect_class, state,'
-    " arguments, proposed, arguments_digest, attempts, edited, bound, effective_digest, expires_at, content)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, %s, '{}', %s, 0, 'null') ON CONFLICT DO NOTHING"
+    " arguments, proposed, arguments_digest, asked, attempts, edited, bound, effective_digest, expires_at, content)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, %s, '{}', %s, 0, 'null') ON CONFLICT DO NOTHING"
 )
 CALL_INTENDED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'intended', attempts = attempts + 1"
     " WHERE invocation_id = %s AND identity = %s AND state IN ('requested', 'approved', 'intended')"
+    " AND (approval IS NOT NULL OR NOT asked)"
     " RETURNING approval, arguments_digest, effective_digest"
 )
 CALL_COMPLETED: Final = Statement(
@@ -38,7 +39,8 @@ APPROVAL_CONSUMED: Final = Statement(
 def tool_requested(work: Work, event: events.ToolRequested) -> None:
     """Enter a call; one that asks waits."""
     arguments = work.folder.value(event.arguments)
-    state = "waiting" if event.verdict == "ask" else "requested"
+    asks = event.verdict == "ask"
+    state = "waiting" if asks else "requested"
     place = (
         event.call,
         plain(event.call_id),
@@ -48,7 +50,7 @@ def tool_requested(work: Work, event: events.ToolRequested) -> None:
         event.effect_class,
     )
     digest = event.arguments_digest
-    values = (work.standing.id, *place, state, arguments, arguments, digest, False, digest)
+    values = (work.standing.id, *place, state, arguments, arguments, digest, asks, False, digest)
     one(work, work.run(CALL_REQUESTED, values))
     work.standing.tool_calls += 1
 
@@ -89,7 +91,8 @@ def tool_completed(work: Work, event: events.ToolCompleted) -> None:
 # ------------------------------------------------------------------------------------------------------------ approvals
 
 CALL_ASKED: Final = Statement(
-    "UPDATE journal_toolcall SET state = 'waiting', approval = %s, bound = %s, effective_digest = %s, expires_at = %s"
+    "UPDATE journal_toolcall SET state = 'waiting', asked = (1 = 1), approval = %s, bound = %s,"
+    " effective_digest = %s, expires_at = %s"
     " WHERE invocation_id = %s AND identity = %s AND state IN ('requested', 'waiting') RETURNING proposed"
 )
 APPROVAL_REQUESTED: Final = Statement(

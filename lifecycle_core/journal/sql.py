@@ -18,7 +18,9 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         self.postgresql: Final = text.encode()
-        self.sqlite: Final = text.replace("%s", "?").replace(" FOR NO KEY UPDATE", "")
+        self.sqlite: Final = (
+            text.replace("%s", "?").replace(" FOR NO KEY UPDATE", "").replace(" FOR UPDATE", "")
+        )
 
 
 class Result(Protocol):

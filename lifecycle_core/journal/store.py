@@ -19,7 +19,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import connections, transaction
 
@@ -32,12 +32,15 @@ from lifecycle_core.journal import (
     chain,
     commands,
     deliveries,
+    feed_head,
     projections,
     records,
+    retirement,
     standing,
     work_queue,
 )
 from lifecycle_core.journal.sql import Run, Statement, runner
+from lifecycle_core.journal.sqlite import checkpoint
 from lifecycle_core.journal.standing import Standing, Work
 
 type Hint = Callable[[str, int], None]
@@ -62,11 +65,6 @@ SESSION_LENGTHENED: Final = Statement(
 )
 MESSAGE: Final = Statement(
     'INSERT INTO journal_sessionmessage (session_id, "index", body, blob) VALUES (%s, %s, %s, %s)'
-)
-HEAD: Final = Statement("UPDATE journal_feedhead SET n = n + %s WHERE tenant = %s RETURNING n")
-FIRST_HEAD: Final = Statement(
-    "INSERT INTO journal_feedhead (tenant, n, epoch, seq, chain_head) VALUES (%s, %s, %s, 0, %s)"
-    " ON CONFLICT (tenant) DO UPDATE SET n = journal_feedhead.n + excluded.n RETURNING n"
 )
 
 
@@ -114,6 +112,33 @@ class Store:
         """Prolong a lease; false when it is lost or the invocation has ended."""
         with self._writing() as run:
             return run(RENEW, (now_ms + ttl_ms, invocation, token)).rowcount == 1
+
+    def retire(
+        self,
+        tenant: str,
+        delivery: UUID,
+        *,
+        authorization: str,
+        by: str,
+        at_ms: int,
+        manifest_binding: str | None = None,
+        activation_binding: str | None = None,
+    ) -> UUID:
+        """Delete a delivery with all that belongs to it, and return the tombstone that remains.
+
+        Raises `errors.NotFound`, `errors.RetirementNotAuthorized` (bindings that are not the delivery's, or another
+        authorization than the one it was retired with) and `errors.DeliveryBusy`.
+        """
+        order = retirement.Order(
+            tenant, delivery, authorization, by, at_ms, manifest_binding, activation_binding
+        )
+        with self._writing() as run:
+            position = retirement.retire(run, order)
+            if position is not None:
+                self._tell(tenant, position)
+                clean = functools.partial(checkpoint.truncate, connections[self._using])
+                transaction.on_commit(clean, using=self._using, robust=True)
+        return delivery
 
     def once(
         self, tenant: str, actor: str, command: ports.Command, run: Callable[[], Json], *, at_ms: int
@@ -201,21 +226,20 @@ class Store:
         work.folder.flush(work.run, row.delivery_id)
         standing.write(work, before)
         commands.touch(row.delivery_id)
-        position = _advance(work.run, row.tenant, len(rows))
-        _insert(work.run, rows, position)
-        if self._hint:
-            transaction.on_commit(
-                functools.partial(self._hint, row.tenant, position), using=self._using, robust=True
-            )
+        position = feed_head.add(work.run, rows)
+        self._tell(row.tenant, position)
         return ports.Appended(status=row.status, version=row.version, position=position, token=row.token)
 
+    def _tell(self, tenant: str, position: int) -> None:
+        if self._hint:
+            transaction.on_commit(
+                functools.partial(self._hint, tenant, position), using=self._using, robust=True
+            )
 
-type EventRow = tuple[str | int | UUID, ...]
 
-
-def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[EventRow]:
+def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[feed_head.EventRow]:
     """Give the events their seqs and hashes; returns their rows without the position."""
-    row, rows = work.standing, list[EventRow]()
+    row, rows = work.standing, list[feed_head.EventRow]()
     journal = chain.Journal(str(row.id), actor)
     for event in happened:
         payload = event.payload()
@@ -227,34 +251,12 @@ def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[EventRo
     return rows
 
 
-def _advance(run: Run, tenant: str, count: int) -> int:
-    """Move a tenant's feed head on, which stays locked to the commit; returns the position of the last event."""
-    row = run(HEAD, (count, tenant)).fetchone()
-    if row is None:
-        row = run(FIRST_HEAD, (tenant, count, uuid4().hex, chain.tenant_origin(tenant))).fetchone()
-    position: int = row[0]
-    return position
-
-
-@functools.cache
-def _insertion(count: int) -> Statement:
-    values = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s, %s)"] * count)
-    return Statement(
-        f"INSERT INTO journal_event (tenant, invocation_id, seq, kind, at, actor, payload, hash, position) VALUES {values}"  # noqa: S608
-    )
-
-
-def _insert(run: Run, rows: list[EventRow], last: int) -> None:
-    first = last - len(rows) + 1
-    run(_insertion(len(rows)), [value for place, row in enumerate(rows, first) for value in (*row, place)])
-
-
 def _allowed(row: Standing, change: ports.Change) -> Status:
     """Check status, fencing token and claim, and take the lease that is claimed; returns the next status."""
     if not change.events:
         raise ValueError("A change without events changes nothing.")
-    if change.claim and not WORKING.issuperset(change.transitions.values()):
-        raise ValueError("A lease is held only while an invocation starts or runs.")
+    if change.claim and not change.release and not WORKING.issuperset(change.transitions.values()):
+        raise ValueError("A lease that is kept is held only while an invocation starts or runs.")
     if row.status not in change.transitions:
         raise errors.StatusConflict(status=row.status)
     if change.token is not None and (change.token != row.token or not row.worker):

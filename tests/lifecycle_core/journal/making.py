@@ -1,6 +1,7 @@
 """Make invocations and changes for tests, with one line each."""
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event, Outcome
 from lifecycle_core.contract.identities import DeliveryRef, EpisodeRef, SessionAffinityRef, SiteRef, ThreadRef
 from lifecycle_core.contract.status import TERMINAL, Status
+from lifecycle_core.journal import models
 from lifecycle_core.journal.store import Store
 
 NOW = 1_900_000_000_000
@@ -151,27 +153,37 @@ class Run:
     def ask(self, name: str, *, at: int = NOW, expires_at: int = LATER, **arguments: Any) -> str:
         """Request a call that waits for an approval; returns the approval."""
         approval = str(uuid4())
-        bound: dict[str, Json] = {"arguments": arguments, "nonce": approval}
-        self.append(
-            requested(name, verdict="ask", **arguments),
-            events.ApprovalRequested(
-                approval=approval,
-                call=name,
-                call_id=f"m-{name}",
-                tool="send",
-                effect_class="unsafe",
-                arguments=arguments,
-                preview=None,
-                request_digest=digests.digest(bound),
-                bound=bound,
-                rule="r",
-                risk="low",
-                expires_at=expires_at,
-            ),
-            at=at,
-        )
+        asked = approval_requested(name, approval, expires_at=expires_at, **arguments)
+        self.append(requested(name, verdict="ask", **arguments), asked, at=at)
         self.calls[approval] = name
         return approval
+
+    def disposition(self) -> dict[str, Any] | None:
+        stored = models.Invocation.objects.get(id=self.id).disposition
+        return json.loads(stored) if stored else None
+
+    def end(self, status: Status = Status.COMPLETED) -> ports.Appended:
+        """End it as a test needs it to have ended."""
+        facts: dict[Status, Event] = {
+            Status.COMPLETED: events.InvocationCompleted(result={"sum": 1}),
+            Status.FAILED: events.InvocationFailed(code="STREAM_CLOSED", retry="new-attempt", detail="d"),
+            Status.INVALID: events.InvocationInvalidated(code="RESULT_INVALID", detail="d"),
+            Status.CANCELLED: events.InvocationCancelled(reason="TIMEOUT", by="user:ann"),
+            Status.UNKNOWN: events.InvocationBecameUnknown(
+                owner="invocation", reason="CALL_INTERRUPTED", detail="d"
+            ),
+        }
+        return self.append(facts[status], to=status)
+
+    def retire(self, authorization: str = "order-1", **given: Any) -> UUID:
+        return self.store.retire(
+            self.tenant, self.delivery, authorization=authorization, by="user:carl", at_ms=LATER, **given
+        )
+
+    @property
+    def delivery(self) -> UUID:
+        found: UUID = models.Invocation.objects.get(id=self.id).delivery_id
+        return found
 
     def suspend(self) -> ports.Appended:
         open_now = [request.id for request in self.store.open_requests(self.id)]
@@ -197,16 +209,46 @@ class Run:
 
 
 def request_digest(approval: str) -> str:
-    from lifecycle_core.journal.models import Approval
-
-    digest: str = Approval.objects.get(id=approval).request_digest
+    digest: str = models.Approval.objects.get(id=approval).request_digest
     return digest
 
 
-def requested(name: str, *, verdict: str = "allow", turn: int = 1, index: int = 0, **arguments: Any) -> Event:
-    return events.ToolRequested(
+def approval_requested(name: str, approval: str, *, expires_at: int = LATER, **arguments: Any) -> Event:
+    bound: dict[str, Json] = {"arguments": arguments, "nonce": approval}
+    return events.ApprovalRequested(
+        approval=approval,
         call=name,
         call_id=f"m-{name}",
+        tool="send",
+        effect_class="unsafe",
+        arguments=arguments,
+        preview=None,
+        request_digest=digests.digest(bound),
+        bound=bound,
+        rule="r",
+        risk="low",
+        expires_at=expires_at,
+    )
+
+
+def responded(turn: int) -> Event:
+    return events.ModelResponded(
+        model_turn=turn, text="", reasoning="", calls=[], finish="tool-calls", usage={}, took_ms=1
+    )
+
+
+def requested(
+    name: str,
+    *,
+    verdict: str = "allow",
+    turn: int = 1,
+    index: int = 0,
+    call_id: str | None = None,
+    **arguments: Any,
+) -> Event:
+    return events.ToolRequested(
+        call=name,
+        call_id=call_id or f"m-{name}",
         model_turn=turn,
         index=index,
         tool="send",
@@ -247,3 +289,18 @@ def running(store: Store, made: ports.NewInvocation | None = None) -> Run:
     run.open()
     run.append(events.ModelRequested(model_turn=1, model="m"))
     return run
+
+
+def output(sequence: int, content: str = "said") -> Event:
+    return events.OutputProduced(model_turn=1, sequence=sequence, content=content)
+
+
+def input_requested(call: str, *, request: str | None = None, expires_at: int = LATER) -> Event:
+    return events.InputRequested(
+        input=request or str(uuid4()),
+        call=call,
+        request_identity="region",
+        prompt="Which region?",
+        response_schema={"type": "string"},
+        expires_at=expires_at,
+    )
