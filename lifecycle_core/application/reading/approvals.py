@@ -60,18 +60,18 @@ def approval(actor: Actor, approval: UUID) -> ApprovalItem:
 
 def items(rows: Sequence[Approval]) -> list[ApprovalItem]:
     """Shape rows, with their decisions and results in two queries for all of them."""
-    decisions = _decisions([found.pk for found in rows])
+    decisions = _decisions(rows)
     calls = _calls(rows)
     return [_item(found, decisions[found.pk], calls.get((found.invocation_id, found.call))) for found in rows]
 
 
-def _decisions(approvals: list[UUID]) -> Mapping[UUID, list[DecisionItem]]:
-    found: defaultdict[UUID, list[DecisionItem]] = defaultdict(list)
-    for one in Decision.objects.filter(approval_id__in=approvals).order_by("approval_id", "slot"):
-        found[one.approval_id].append(
-            DecisionItem(by=one.by, at=one.at, decision=one.decision, reason=one.reason)
-        )
-    return found
+def _decisions(rows: Sequence[Approval]) -> Mapping[UUID, list[DecisionItem]]:
+    deliveries = {found.pk: found.invocation.delivery_id for found in rows}
+    made: defaultdict[UUID, list[DecisionItem]] = defaultdict(list)
+    for one in Decision.objects.filter(approval_id__in=deliveries).order_by("approval_id", "slot"):
+        reason = str(stored.reader(deliveries[one.approval_id])(one.reason))
+        made[one.approval_id].append(DecisionItem(by=one.by, at=one.at, decision=one.decision, reason=reason))
+    return made
 
 
 def _calls(rows: Sequence[Approval]) -> Mapping[tuple[UUID, str], ToolCall]:
