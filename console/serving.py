@@ -11,7 +11,6 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils.module_loading import import_string
 
-from console import broadcast
 from lifecycle_core.application import server
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,6 @@ def serve(host: str, port: int, *, on_ready: Callable[[str], None]) -> int:
         try:
             daphne.run()
         finally:
-            broadcast.stop()
             workers.stop()
     if not daphne.listening_addresses:
         print(f"Nothing can listen on {host}:{port}; is it in use?", file=sys.stderr)  # noqa: T201

@@ -18,7 +18,9 @@ class Command(ConsoleCommand):
     help = "Serve a console with one person per role, a folder of real files, and agents that wait for decisions."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+        parser.add_argument(
+            "--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)"
+        )
         parser.add_argument("--no-browser", action="store_true", help="open no browser")
         parser.add_argument("--json", action="store_true", help="print people and tokens as one line of JSON")
 
@@ -33,7 +35,9 @@ class Command(ConsoleCommand):
             code = serving.serve(
                 "127.0.0.1",
                 options["port"],
-                on_ready=lambda address: self._ready(address, browser=not (options["no_browser"] or options["json"])),
+                on_ready=lambda address: self._ready(
+                    address, browser=not (options["no_browser"] or options["json"])
+                ),
             )
         sys.exit(code)
 
@@ -58,5 +62,7 @@ def _real_model() -> demo.RealModel | None:
     if not any(given.values()):
         return None
     if not all(given.values()):
-        raise CommandError("Give LIFECYCLE_MODEL_BASE_URL, LIFECYCLE_MODEL and LIFECYCLE_MODEL_KEY, or none of them.")
+        raise CommandError(
+            "Give LIFECYCLE_MODEL_BASE_URL, LIFECYCLE_MODEL and LIFECYCLE_MODEL_KEY, or none of them."
+        )
     return demo.RealModel(base_url=given["_BASE_URL"], model=given[""], key=given["_KEY"])

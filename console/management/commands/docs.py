@@ -13,7 +13,9 @@ class Command(BaseCommand):
     help = "Generate docs/statuses.md from the engine's table."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--check", action="store_true", help="write nothing; fail when something is out of date")
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; fail when something is out of date"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         for name, text in documents.generated().items():

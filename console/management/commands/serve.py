@@ -18,8 +18,12 @@ class Command(ConsoleCommand):
     help = "Serve the console: pages, API, sockets and turns, in this one process."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         serving.prepare()
@@ -37,4 +41,6 @@ class Command(ConsoleCommand):
         tenants.add(TENANT)
         name, password = getpass.getuser(), secrets.token_urlsafe(12)
         members.add(permissions.command_line(TENANT), username=name, given=["owner"], password=password)
-        self.stdout.write(f"Sign in as {name} with the password {password} (shown this once; change it when signed in).")
+        self.stdout.write(
+            f"Sign in as {name} with the password {password} (shown this once; change it when signed in)."
+        )
