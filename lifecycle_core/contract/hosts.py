@@ -28,9 +28,8 @@ def flags(text: str) -> set[str]:
         return found
     for authority in authorities:
         found.update(_of_host(authority.rpartition("@")[2]))
-    for dotted in _DOTTED.findall(text):
-        if not dotted.isascii() and any(_deceives(label, dotted) for label in _DOT.split(dotted)):
-            found.add("mixed-script-host")
+    if any(_deceives(dotted) for dotted in set(_DOTTED.findall(text)) if not dotted.isascii()):
+        found.add("mixed-script-host")
     if any(_mixes(word) for word in set(_WORD.findall(text)) if not word.isascii()):
         found.add("mixed-script-word")
     return found
@@ -46,17 +45,20 @@ def _of_host(host: str) -> Iterator[str]:
     if host.isascii():
         return
     yield "non-ascii-host"
-    if len(_scripts(host)) > 1 or any(_deceives(label, host) for label in _DOT.split(host)):
+    if len(_scripts(host)) > 1 or _deceives(host):
         yield "mixed-script-host"
 
 
-def _deceives(label: str, host: str) -> bool:
+def _deceives(host: str) -> bool:
     """Tell whether a label mixes scripts, or would be read as Latin under a Latin top level."""
-    if len(_scripts(label)) > 1:
-        return True
+    *_, last = labels = _DOT.split(host)
+    latin = last.isascii() and last.isalpha()
+    return any(len(_scripts(label)) > 1 or (latin and _looks_latin(label)) for label in set(labels))
+
+
+def _looks_latin(label: str) -> bool:
     letters = {letter for letter in label.lower() if letter.isalpha()}
-    last = _DOT.split(host)[-1]
-    return last.isascii() and last.isalpha() and bool(letters) and letters <= LATIN_LOOKING
+    return bool(letters) and letters <= LATIN_LOOKING
 
 
 def _scripts(word: str) -> set[str]:
