@@ -16,11 +16,8 @@ def all() -> tuple[Tool, ...]:
 
 
 def by_family(family: str) -> tuple[Tool, ...]:
-    """Return the tools of a family, as an agent's definition names it. Raises `LookupError` for no such family."""
-    tools = tuple(tool for tool in _TOOLS if tool.spec.family == family)
-    if not tools:
-        raise LookupError(family)
-    return tools
+    """Return the tools of a family, as an agent's definition names it; none for a name that is no family."""
+    return tuple(tool for tool in _TOOLS if tool.spec.family == family)
 
 
 def find(name: str) -> Tool | None:
