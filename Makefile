@@ -22,8 +22,8 @@ check: ready
 
 # The long forms of the tests, with the full counts.
 soak: ready
-	$(PYTEST) -m soak $(ARGS)
-	$(PYTEST) -m soak -p tests.harness.postgresql $(ARGS)
+	$(PYTEST) -m soak --hypothesis-profile=soak $(ARGS)
+	$(PYTEST) -m soak --hypothesis-profile=soak -p tests.harness.postgresql $(ARGS)
 
 # One JSON object per figure. Another database: make bench ARGS="--database postgresql://..."
 bench: ready

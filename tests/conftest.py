@@ -11,8 +11,10 @@ from hypothesis import settings
 
 from tests.harness import reset
 
-# How long an example takes says more about the machine than about us; its blob runs a failing one again.
-settings.register_profile("lifecycle", deadline=None, print_blob=True)
+# How long an example takes says more about the machine than about us. The same examples every time, so that a change is
+# judged by what it changed; `make soak` looks further.
+settings.register_profile("lifecycle", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("lifecycle")
 
 
