@@ -40,3 +40,9 @@ def bar(row: TimelineRow, first: int, whole: int, now: int) -> Bar:
     width = max(LEAST, min(WIDTH - start, (end - row.started_at) * WIDTH // whole))
     took = None if row.ended_at is None else row.ended_at - row.started_at
     return Bar(row=row, start=start, width=width, took=took, offset=max(0, row.started_at - first))
+
+
+def alone(row: TimelineRow) -> Bar:
+    """Lay out a row by itself; the page moves its bar to its place among the others."""
+    took = None if row.ended_at is None else row.ended_at - row.started_at
+    return Bar(row=row, start=0, width=LEAST, took=took, offset=0)

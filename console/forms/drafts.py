@@ -95,13 +95,16 @@ def of_post(schema: Json, posted: Posted, pointer: str = "") -> Draft:
         case "object":
             members = schemas.properties(schema).items()  # type: ignore[arg-type]
             return Draft(
-                given=given, members={key: of_post(part, posted, child(pointer, key)) for key, part in members}
+                given=given,
+                members={key: of_post(part, posted, child(pointer, key)) for key, part in members},
             )
         case "array":
             count = posted.get(f"{name}#rows") or "0"
             rows = min(int(count), MOST_ROWS) if count.isascii() and count.isdigit() and len(count) < 6 else 0
             items = schema["items"]  # type: ignore[call-overload,index]
-            return Draft(given=given, rows=[of_post(items, posted, child(pointer, row)) for row in range(rows)])
+            return Draft(
+                given=given, rows=[of_post(items, posted, child(pointer, row)) for row in range(rows)]
+            )
         case "choices":
             return Draft(given=given, chosen=posted.getlist(name))
     # Browsers send line ends as CR LF, whatever the text had.
@@ -128,7 +131,9 @@ def _step(draft: Draft, step: str) -> Draft:
     return draft.rows[row] if row < len(draft.rows) else Draft()
 
 
-def value(schema: Json, draft: Draft, *, needed: bool, pointer: str = "") -> tuple[Json | Missing, list[Problem]]:
+def value(
+    schema: Json, draft: Draft, *, needed: bool, pointer: str = ""
+) -> tuple[Json | Missing, list[Problem]]:
     """Turn a draft into a value, with what is wrong with it before any schema is asked."""
     chosen = schemas.kind(schema)
     match chosen:
@@ -139,7 +144,7 @@ def value(schema: Json, draft: Draft, *, needed: bool, pointer: str = "") -> tup
         case "choices":
             if not draft.chosen and not needed and not draft.given:
                 return MISSING, []
-            return _several(schema["items"]["enum"], draft, pointer)  # type: ignore[call-overload,index]
+            return _several(schema["items"]["enum"], draft, pointer)  # type: ignore[arg-type,call-overload,index]
     if not draft.text and not needed and not draft.given:
         return MISSING, []
     if chosen in ("text", "lines"):
@@ -199,7 +204,9 @@ def _leaf(schema: Any, chosen: schemas.Kind, text: str, pointer: str) -> tuple[J
                 return MISSING, [Problem(pointer, _("A whole number is needed here."))]
             return int(text), []
         case "boolean":
-            return text == "true", [] if text in ("true", "false") else [Problem(pointer, _("Choose yes or no."))]
+            return text == "true", [] if text in ("true", "false") else [
+                Problem(pointer, _("Choose yes or no."))
+            ]
         case "date":
             return text, []
         case "instant":
@@ -207,7 +214,9 @@ def _leaf(schema: Any, chosen: schemas.Kind, text: str, pointer: str) -> tuple[J
     return _parsed(schema, chosen, text, pointer)
 
 
-def _parsed(schema: Any, chosen: schemas.Kind, text: str, pointer: str) -> tuple[Json | Missing, list[Problem]]:
+def _parsed(
+    schema: Any, chosen: schemas.Kind, text: str, pointer: str
+) -> tuple[Json | Missing, list[Problem]]:
     """Read what is typed as JSON: numbers, choices and free values."""
     try:
         parsed = digests.parse(text)

@@ -75,7 +75,9 @@ def no_fields(schema: Json, initial: Json | Missing) -> str:
     if schemas.kind(schema) == "json":
         return _("The schema leaves the form open, so the value is written as JSON.")
     if not isinstance(initial, Missing) and not schemas.fits(schema, initial):
-        return _("The value has parts or characters that a form cannot carry unchanged, so it is written as JSON.")
+        return _(
+            "The value has parts or characters that a form cannot carry unchanged, so it is written as JSON."
+        )
     return ""
 
 
@@ -98,7 +100,12 @@ def from_fields(schema: Json, request: HttpRequest, command: str) -> Editor:
     value, problems = drafts.value(schema, draft, needed=True)
     plain = None if isinstance(value, Missing) else value
     return Editor(
-        schema=schema, mode="fields", draft=draft, text=shown.pretty(plain), value=plain, problems=tuple(problems)
+        schema=schema,
+        mode="fields",
+        draft=draft,
+        text=shown.pretty(plain),
+        value=plain,
+        problems=tuple(problems),
     )
 
 
@@ -110,7 +117,13 @@ def from_json(schema: Json, text: str, why: str) -> Editor:
     except errors.NotCanonical as refused:
         problem = Problem("", _("This is not JSON: %(why)s") % {"why": refused.detail})
         return Editor(
-            schema=schema, mode="json", draft=Draft(), text=text, value=None, problems=(problem,), only_json=why
+            schema=schema,
+            mode="json",
+            draft=Draft(),
+            text=text,
+            value=None,
+            problems=(problem,),
+            only_json=why,
         )
     return Editor(schema=schema, mode="json", draft=Draft(), text=text, value=value, only_json=why)
 

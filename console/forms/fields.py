@@ -52,7 +52,13 @@ class Field:
 
 
 def of(
-    schema: Json, draft: Draft, problems: Sequence[Problem], *, label: str = "", required: bool, pointer: str = ""
+    schema: Json,
+    draft: Draft,
+    problems: Sequence[Problem],
+    *,
+    label: str = "",
+    required: bool,
+    pointer: str = "",
 ) -> Field:
     """Make the field of a schema, and those inside it."""
     plain: Mapping[str, Any] = schema if isinstance(schema, dict) else {}
@@ -65,7 +71,9 @@ def of(
         kind=kind,
         required=required,
         hint=str(plain.get("description", "")),
-        limits={name: plain[name] for name in ("minimum", "maximum", "maxLength", "minLength") if name in plain},
+        limits={
+            name: plain[name] for name in ("minimum", "maximum", "maxLength", "minLength") if name in plain
+        },
         text=draft.text,
         given=draft.given,
         options=_options(plain, kind, draft),
@@ -92,7 +100,14 @@ def _members(
         ]
     if kind == "array":
         return [
-            of(schema["items"], row, problems, label=str(number + 1), required=True, pointer=drafts.child(pointer, number))
+            of(
+                schema["items"],
+                row,
+                problems,
+                label=str(number + 1),
+                required=True,
+                pointer=drafts.child(pointer, number),
+            )
             for number, row in enumerate(draft.rows)
         ]
     return []
@@ -115,7 +130,11 @@ def _options(schema: Mapping[str, Any], kind: schemas.Kind, draft: Draft) -> lis
 
 def _own(problems: Sequence[Problem], pointer: str, members: Sequence[Field]) -> list[str]:
     """Return the problems of this place, and those below it that no member shows."""
-    below = [problem for problem in problems if problem.pointer == pointer or problem.pointer.startswith(pointer + "/")]
+    below = [
+        problem
+        for problem in problems
+        if problem.pointer == pointer or problem.pointer.startswith(pointer + "/")
+    ]
     inside = tuple(member.pointer for member in members)
     return [
         problem.detail

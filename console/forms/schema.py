@@ -8,11 +8,24 @@ from console import shown
 from lifecycle_core.contract.digests import Json
 
 type Kind = Literal[
-    "text", "lines", "integer", "number", "boolean", "choice", "choices", "date", "instant", "object", "array", "json"
+    "text",
+    "lines",
+    "integer",
+    "number",
+    "boolean",
+    "choice",
+    "choices",
+    "date",
+    "instant",
+    "object",
+    "array",
+    "json",
 ]
 type Schema = Mapping[str, Any]
 
-COMBINED: Final = frozenset({"$ref", "anyOf", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems", "const"})
+COMBINED: Final = frozenset(
+    {"$ref", "anyOf", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems", "const"}
+)
 SHORT: Final = 120
 INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -65,13 +78,13 @@ def _array_kind(schema: Schema, items: Json) -> Kind:
 def fits(schema: Json, value: Json) -> bool:
     """Tell whether the controls of a schema can carry a value without changing it."""
     chosen = kind(schema)
-    if chosen == "json":
+    if chosen == "json" or not isinstance(schema, dict):
         return True
-    assert isinstance(schema, dict)
     match chosen:
         case "object":
             return isinstance(value, dict) and all(
-                name in properties(schema) and fits(properties(schema)[name], item) for name, item in value.items()
+                name in properties(schema) and fits(properties(schema)[name], item)
+                for name, item in value.items()
             )
         case "array":
             return isinstance(value, list) and all(fits(schema["items"], item) for item in value)

@@ -1,7 +1,7 @@
 """The decision card, and the editor of a call's arguments."""
 
 import uuid
-from typing import Final
+from typing import Final, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -29,9 +29,7 @@ def detail(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpRe
 @shell.page("POST")
 def decide(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpResponse:
     """Take a decision on exactly what was on screen."""
-    decision = request.POST.get("decision", "")
-    if decision not in ("approve", "reject", "respond"):
-        raise http.BadRequest
+    decision = named(request.POST.get("decision", ""))
     given: dict[str, Json] = {"result": request.POST.get("result", "")} if decision == "respond" else {}
     attempt = attempts.run(
         lambda: approvals.decide(
@@ -76,6 +74,14 @@ def edit(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpResp
     return inbox.after(request, actor, str(approval_id), "decided")
 
 
+def named(decision: str) -> Literal["approve", "reject", "respond"]:
+    """Return a decision that needs no editor. Raises `BadRequest`."""
+    match decision:
+        case "approve" | "reject" | "respond":
+            return decision
+    raise http.BadRequest
+
+
 def schema_of(actor: Actor, approval: ApprovalItem) -> Json:
     """Return the input schema of the tool that is called, or one that admits anything."""
     return next((tool.input_schema for tool in queries.tools(actor) if tool.name == approval.tool), True)
@@ -102,9 +108,7 @@ def card(
     )
 
 
-def editing(
-    request: HttpRequest, actor: Actor, approval: ApprovalItem, form: editor.Editor
-) -> HttpResponse:
+def editing(request: HttpRequest, actor: Actor, approval: ApprovalItem, form: editor.Editor) -> HttpResponse:
     """Render the editor with what was typed and what is wrong with it."""
     whole = not shell.wants_part(request, "detail")
     group = inbox.group_of(request, "mine")

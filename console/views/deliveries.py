@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 
 from console import errors as http
 from console import sentences, words
-from console.views import attempts, filters, shell
+from console.views import attempts, filters, reasons, shell
 from lifecycle_core.application import deliveries, queries
 from lifecycle_core.application.resources import DeliveryItem
 from lifecycle_core.contract import errors
@@ -46,7 +46,7 @@ def cancel(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
             lambda: deliveries.cancel(
                 actor,
                 delivery_id,
-                reason=request.POST.get("reason", ""),
+                reason=reasons.of(request),
                 comment=request.POST.get("comment", ""),
                 key=request.POST.get("key") or None,
             )

@@ -1,6 +1,6 @@
 """The inbox: four groups of what waits, runs and is done; the list beside every card."""
 
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -30,7 +30,7 @@ def index(request: HttpRequest, actor: Actor, group: str = "mine") -> HttpRespon
     if group not in GROUPS:
         raise errors.NotFound
     part = "#entries" if shell.wants_part(request, "entries") else ""
-    context = {**listing(request, actor, cast(Group, group)), **after_decision(request, actor)}
+    context = {**listing(request, actor, group), **after_decision(request, actor)}
     return shell.render(request, actor, f"inbox/index.html{part}", context, section="inbox")
 
 
@@ -59,7 +59,7 @@ def listing(request: HttpRequest, actor: Actor, group: Group, selected: str = ""
 def group_of(request: HttpRequest, fallback: Group) -> Group:
     """Return the group that the reader came from."""
     named = request.GET.get("group", fallback)
-    return cast(Group, named) if named in GROUPS else fallback
+    return named if named in GROUPS else fallback
 
 
 def address(row: InboxRow) -> str:

@@ -109,5 +109,7 @@ def refused(request: HttpRequest, actor: Actor, input_id: uuid.UUID, refusal: er
     """Show the card as it is now, with why the answer was not taken."""
     asked = queries.input(actor, input_id)
     late = isinstance(refusal, errors.AlreadyDecided | errors.RequestExpired) and asked.state != "pending"
-    sentence = _("Your answer came too late; nothing was changed by it.") if late else sentences.sentence(refusal)
+    sentence = (
+        _("Your answer came too late; nothing was changed by it.") if late else sentences.sentence(refusal)
+    )
     return card(request, actor, asked, refusal=sentence, status=http.status_of(refusal))

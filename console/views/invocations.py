@@ -1,7 +1,7 @@
 """Invocations: the list, and one of them in three depths of the same facts."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 
 from console import errors as http
 from console import sentences, timelines
-from console.views import attempts, filters, shell
+from console.views import attempts, filters, reasons, shell
 from lifecycle_core.application import invocations, queries
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
@@ -71,6 +71,13 @@ def waiting(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Htt
     return shell.render(request, actor, "invocations/base.html#waiting", context, section="")
 
 
+@shell.page("GET")
+def ending(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
+    """Show how an invocation ended, if it has."""
+    context = {"invocation": queries.invocation(actor, invocation_id)}
+    return shell.render(request, actor, "invocations/base.html#ending", context, section="")
+
+
 @shell.page("GET", "POST")
 def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
     """Ask whether to cancel, and cancel."""
@@ -81,7 +88,7 @@ def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
             lambda: invocations.cancel(
                 actor,
                 invocation_id,
-                reason=request.POST.get("reason", "COORDINATOR_STOP"),
+                reason=reasons.of(request),
                 comment=request.POST.get("comment", ""),
                 key=request.POST.get("key") or None,
             )
@@ -89,7 +96,11 @@ def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
         if not isinstance(attempt, errors.Refused):
             return redirect("pages:invocation", invocation_id)
         refusal = attempt
-    context = {"invocation": invocation, "key": uuid.uuid4(), "refusal": refusal and sentences.sentence(refusal)}
+    context = {
+        "invocation": invocation,
+        "key": uuid.uuid4(),
+        "refusal": refusal and sentences.sentence(refusal),
+    }
     status = http.status_of(refusal) if refusal else 200
     return shell.render(
         request, actor, "invocations/cancel.html", context, section="invocations", status=status
@@ -97,10 +108,10 @@ def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
 
 
 def depth(
-    request: HttpRequest, actor: Actor, invocation: InvocationItem, name: str, context: dict[str, object]
+    request: HttpRequest, actor: Actor, invocation: InvocationItem, name: str, context: Mapping[str, object]
 ) -> HttpResponse:
     """Render one depth of an invocation, or only its further rows."""
-    part = "#rows" if shell.wants_part(request, "rows") or "part" in request.GET else ""
+    part = "#rows" if shell.wants_part(request, "more") else ""
     surroundings = {
         "invocation": invocation,
         "depth": name,

@@ -44,7 +44,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form without a valid token: most often an old page."""
-    return page(request, contract.Forbidden(reason=_("This form is too old. Go back, reload the page and try again.")))
+    return page(
+        request, contract.Forbidden(reason=_("This form is too old. Go back, reload the page and try again."))
+    )
 
 
 def broken(request: HttpRequest) -> HttpResponse:

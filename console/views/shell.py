@@ -17,6 +17,7 @@ from lifecycle_core.contract.errors import Refused
 
 type View[**P] = Callable[Concatenate[HttpRequest, Actor, P], HttpResponse]
 
+CURSOR: Final = "lifecycle.cursor"
 SAFE: Final = frozenset({"GET", "HEAD"})
 
 
@@ -32,7 +33,9 @@ def page[**P](*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpReq
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path() if request.method in SAFE else "/")
             try:
-                response = view(request, actors.of(request), *args, **kwargs)
+                actor = actors.of(request)
+                note_cursor(request, actor)
+                response = view(request, actor, *args, **kwargs)
             except Refused as refused:
                 return refusals.page(request, refused)
             add_never_cache_headers(response)
@@ -60,12 +63,17 @@ def render(
 
 def surroundings(request: HttpRequest, actor: Actor) -> dict[str, object]:
     """Gather what the frame shows: where the feed stands, what waits, and the person's tenants."""
-    epoch, position = feed.head(actor)
     return {
-        "cursor": {"epoch": epoch, "position": position},
+        "cursor": request.META[CURSOR],
         "waiting": queries.inbox_counts(actor)["mine"],
         "tenants": members.tenants_of(request.user),
     }
+
+
+def note_cursor(request: HttpRequest, actor: Actor) -> None:
+    """Note where the feed stands before anything is read: what comes after that is told by the socket."""
+    epoch, position = feed.head(actor)
+    request.META[CURSOR] = {"epoch": epoch, "position": position}
 
 
 def may(actor: Actor) -> dict[str, bool]:

@@ -35,6 +35,7 @@ urlpatterns = [
     path("invocations/<uuid:invocation_id>/transcript/", invocations.transcript, name="transcript"),
     path("invocations/<uuid:invocation_id>/dispatch/", invocations.dispatch, name="dispatch"),
     path("invocations/<uuid:invocation_id>/waiting/", invocations.waiting, name="invocation-waiting"),
+    path("invocations/<uuid:invocation_id>/ending/", invocations.ending, name="invocation-ending"),
     path("invocations/<uuid:invocation_id>/cancel/", invocations.cancel, name="invocation-cancel"),
     path("invocations/<uuid:invocation_id>/journal/", journals.index, name="journal"),
     path("invocations/<uuid:invocation_id>/journal/export/", journals.export, name="journal-export"),
