@@ -8,8 +8,10 @@ replaced, so that two overlapping secrets leave nothing of either.
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, Self
 
 from lifecycle_core.contract.digests import Json
 
@@ -36,41 +38,45 @@ class Redactor:
 
     def redact(self, value: Json) -> Json:
         """Return a JSON value without secrets in any string at any depth, keys and numbers included."""
-        if self._any is None:
-            return value
+        return self._redacted(value) if self._may_cover(value) else value
+
+    def contains_secret(self, value: Json) -> bool:
+        """Tell whether a JSON value carries a secret anywhere."""
+        return self._may_cover(value) and self._covers(value)
+
+    def stream(self) -> "Stream":
+        """Return a redactor for one text that comes in pieces."""
+        return Stream(self)
+
+    def _may_cover(self, value: Json) -> bool:
+        """Tell whether a secret may be anywhere in a value: what is found in one text is found in all of them joined."""
+        return self._any is not None and self._any.search("\n".join(_gather(value, []))) is not None
+
+    def _covers(self, value: Json) -> bool:
+        match value:
+            case str():
+                return bool(self._spans(value))
+            case dict():
+                return any(self._covers(key) or self._covers(item) for key, item in value.items())
+            case list() | tuple():
+                return any(self._covers(item) for item in value)
+            case bool() | None:
+                return False
+            case _:
+                return self._number_covers(value)
+
+    def _redacted(self, value: Json) -> Json:
         match value:
             case str():
                 return self.text(value)
             case dict():
                 return self._object(value)
             case list() | tuple():
-                return [self.redact(item) for item in value]
+                return [self._redacted(item) for item in value]
             case bool() | None:
                 return value
             case _:
                 return MARK if self._number_covers(value) else value
-
-    def contains_secret(self, value: Json) -> bool:
-        """Tell whether a JSON value carries a secret anywhere."""
-        if self._any is None:
-            return False
-        match value:
-            case str():
-                return self._any.search(value) is not None
-            case dict():
-                return any(
-                    self.contains_secret(key) or self.contains_secret(item) for key, item in value.items()
-                )
-            case list() | tuple():
-                return any(self.contains_secret(item) for item in value)
-            case bool() | None:
-                return False
-            case _:
-                return self._number_covers(value)
-
-    def stream(self) -> "Stream":
-        """Return a redactor for one text that comes in pieces."""
-        return Stream(self)
 
     def _object(self, value: dict[str, Json]) -> Json:
         kept: dict[str, Json] = {}
@@ -80,7 +86,7 @@ class Redactor:
             unique, number = name, 2
             while unique in kept:
                 unique, number = f"{name} {number}", number + 1
-            kept[unique] = self.redact(item)
+            kept[unique] = self._redacted(item)
         return kept
 
     def _number_covers(self, value: float) -> bool:
@@ -98,6 +104,22 @@ class Redactor:
         window = max(0, len(text) - self._longest + 1)
         starts = (form.partial.search(text, window) for form in self._forms)
         return min((found.start() for found in starts if found), default=len(text))
+
+
+def _gather(value: Json, texts: list[str]) -> list[str]:
+    """Add every text of a JSON value, keys included, and every number as it is written."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict):
+        texts += value
+        for item in value.values():
+            _gather(item, texts)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _gather(item, texts)
+    elif value is not None:
+        texts.append(str(value))
+    return texts
 
 
 class Stream:
@@ -159,18 +181,38 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 # ------------------------------------------------------------------------------------------------- the forms of a secret
 
 
-class _Form:
-    """One way in which a secret is written: per character, the ways to write it, each a sequence of character classes."""
+@dataclass(frozen=True)
+class _Choice:
+    """The ways to write one character of a secret, as parts of regular expressions.
 
-    def __init__(self, characters: Iterable[list[list[str]]]) -> None:
-        ways = list(characters)
-        self.longest = sum(max(len(way) for way in choice) for choice in ways)
-        self.full = re.compile("".join(_choice("".join(way) for way in choice) for choice in ways))
+    `cut` matches as well where the text ends inside, `begun` where it ends after the first class.
+    """
+
+    longest: int
+    whole: str
+    cut: str
+    begun: str
+
+    @classmethod
+    def of(cls, ways: Sequence[list[str]]) -> Self:
+        """Take the ways to write a character, each a sequence of character classes."""
+        return cls(
+            longest=max(len(way) for way in ways),
+            whole=_either("".join(way) for way in ways),
+            cut=_either(_open_ended(way) for way in ways),
+            begun=_either(way[0] + _open_ended(way[1:]) for way in ways),
+        )
+
+
+class _Form:
+    """One way in which a secret is written: per character, the ways to write it."""
+
+    def __init__(self, characters: Iterable[_Choice]) -> None:
+        first, *rest = characters
+        self.longest = first.longest + sum(choice.longest for choice in rest)
+        self.full = re.compile(first.whole + "".join(choice.whole for choice in rest))
         # At the end of the text every further class matches: what is there may be the beginning of this form.
-        first, *rest = ways
-        cut = [_choice(_open_ended(way) for way in choice) for choice in rest]
-        begun = _choice(way[0] + _open_ended(way[1:]) for way in first)
-        self.partial = re.compile(begun + "".join(cut) + r"\Z")
+        self.partial = re.compile(first.begun + "".join(choice.cut for choice in rest) + r"\Z")
 
     def spans(self, text: str) -> Iterator[Span]:
         """Find every occurrence, overlapping ones included."""
@@ -180,7 +222,7 @@ class _Form:
             found = self.full.search(text, found.start() + 1)
 
 
-def _choice(ways: Iterable[str]) -> str:
+def _either(ways: Iterable[str]) -> str:
     return f"(?:{'|'.join(ways)})"
 
 
@@ -193,11 +235,11 @@ def _forms(secret: str) -> Iterator[_Form]:
     content = secret.encode("utf-8", "surrogatepass")
     if len(content) < MIN_ENCODED:
         return
-    yield _Form([_hexadecimal(f"{byte:02x}")] for byte in content)
+    yield _Form(_byte(byte) for byte in content)
     for alignment in range(3):
         core = _base64_core(content, alignment)
         if len(core) >= MIN_ENCODED:
-            yield _Form([[_BASE64.get(digit, digit)]] for digit in core)
+            yield _Form(_digit(digit) for digit in core)
 
 
 # The two alphabets of base64 differ in two digits.
@@ -211,7 +253,9 @@ def _base64_core(content: bytes, alignment: int) -> str:
     return digits[-(-alignment * 8 // 6) : len(padded) * 8 // 6]
 
 
-def _written(character: str) -> list[list[str]]:
+# Secrets come and go with every turn, characters do not: what is remembered here tells nothing of a secret.
+@lru_cache(maxsize=1024)
+def _written(character: str) -> _Choice:
     """Return the ways to write a character: as it is, percent-encoded, escaped as JSON once or twice, as a reference."""
     percent = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     units = character.encode("utf-16-be", "surrogatepass").hex()
@@ -229,7 +273,17 @@ def _written(character: str) -> list[list[str]]:
         plain.add("+")
     ways = [[re.escape(one) for one in way] for way in plain]
     ways += [_hexadecimal(way) for way in (percent, unicode, unicode.replace("\\", "\\\\"))]
-    return sorted(ways, key=len, reverse=True)
+    return _Choice.of(sorted(ways, key=len, reverse=True))
+
+
+@cache
+def _byte(byte: int) -> _Choice:
+    return _Choice.of([_hexadecimal(f"{byte:02x}")])
+
+
+@cache
+def _digit(digit: str) -> _Choice:
+    return _Choice.of([[_BASE64.get(digit, digit)]])
 
 
 _REFERENCES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
