@@ -8,7 +8,6 @@ from typing import Any, Final
 from uuid import UUID
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from lifecycle_core.access import roles
@@ -83,10 +82,10 @@ class Api:
     bearers: Mapping[str, str]
     client: Client = field(default_factory=Client)
 
-    def get(self, path: str, who: str | None = "owner", **headers: str) -> HttpResponse:
+    def get(self, path: str, who: str | None = "owner", **headers: str) -> Any:
         return self.call("GET", path, who, headers=headers)
 
-    def post(self, path: str, body: object, who: str | None = "owner", **headers: str) -> HttpResponse:
+    def post(self, path: str, body: object, who: str | None = "owner", **headers: str) -> Any:
         return self.call("POST", path, who, json.dumps(body).encode(), headers=headers)
 
     def call(
@@ -97,7 +96,7 @@ class Api:
         content: bytes = b"",
         headers: Mapping[str, str] = {},
         content_type: str = "application/json",
-    ) -> HttpResponse:
+    ) -> Any:
         """Send a request as it is."""
         bearer = {"Authorization": f"Bearer {self.bearers.get(who, who)}"} if who else {}
         return self.client.generic(

@@ -1,6 +1,5 @@
 """Programs come with a token, our own pages with the session; a session that changes something proves the page."""
 
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

@@ -164,7 +164,7 @@ STARTS: Final[dict[str, tuple[object, int, str]]] = {
         422,
         "SCHEMA_INVALID",
     ),
-    "a NUL": ({"agent": "wri\0ter", "action": "write", "input": {"about": "x"}}, 404, "NOT_FOUND"),
+    "a NUL": ({"agent": "wri\0ter", "action": "write", "input": {"about": "x"}}, 422, "SCHEMA_INVALID"),
 }
 
 QUERIES: Final = [
@@ -324,6 +324,25 @@ def test_the_wrong_places_are_pointed_at(api: Api, world: World) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_an_address_that_is_none_answers_404_as_json(api: Api, world: World, method: str, path: str) -> None:
     assert refusal(api.call(method, path)) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("path", ["agents/%00", "deliveries/a%00b", "tombstones/%00", "invocations?text=%00"])
+def test_a_nul_in_an_address_is_refused(api: Api, world: World, path: str) -> None:
+    assert refusal(api.get(path)) == (400, "BAD_REQUEST")
+
+
+@pytest.mark.parametrize("text", ["\0", "\u2028", "\u202e", "\ufffe", "\U0001f600", "a" * 4000])
+def test_any_text_can_be_a_reason(api: Api, world: World, text: str) -> None:
+    approval = world.approval()
+    body = {"decision": "reject", "request_digest": approval.request_digest, "reason": text}
+    shown = api.post(f"approvals/{approval.id}/decision", body, "operator").json()
+    assert shown["decisions"][0]["reason"] == text
+
+
+@pytest.mark.parametrize("text", ["\0", "\u2028", "\U0001f600"])
+def test_any_text_can_be_an_input(api: Api, world: World, text: str) -> None:
+    body = {"agent": "writer", "action": "write", "input": {"about": text}}
+    assert api.post("invocations", body, "host").json()["input"] == {"about": text}
 
 
 def test_a_fault_of_ours_tells_nothing_but_a_reference(
