@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -53,6 +55,19 @@ class Measured(Passing):
         return response
 
 
+class Legible(Passing):
+    """Refuse addresses with a NUL, which no name of ours holds and PostgreSQL cannot store."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("The address holds a NUL.")
+        return super().__call__(request)
+
+    def answered(self, request: HttpRequest, response: HttpResponseBase, start: float) -> HttpResponseBase:
+        """Leave the answer alone."""
+        return response
+
+
 class ApiProblems(Passing):
     """Answer below /api with problem documents also where Django itself refuses: host, method, redirect, fault."""
 
@@ -79,8 +94,18 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
 
     def __init__(self, get_response: Next) -> None:
         super().__init__(get_response)
-        if iscoroutinefunction(get_response):
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
             markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Answer with a file, or pass the request on."""
+        return self.later(request) if self.is_async else super().__call__(request)
+
+    async def later(self, request: HttpRequest) -> Any:
+        """Wait for the chain where the request is for no file."""
+        answer = super().__call__(request)
+        return await answer if isawaitable(answer) else answer
 
     def add_files(self, root: str, prefix: str | None = None) -> None:
         """Take the collected files where `collectstatic` has run."""

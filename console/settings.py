@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.StaticFiles",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "console.middleware.Legible",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

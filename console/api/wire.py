@@ -23,7 +23,8 @@ Limit = Annotated[int, Query(50, ge=1, le=200)]
 ManyLimit = Annotated[int, Query(200, ge=1, le=1000)]
 After = Annotated[int, Query(0, ge=0, le=2**53 - 1, description="the last number that is known")]
 Text = Annotated[str | None, Query(None, max_length=200)]
-Word = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
+# PostgreSQL stores no NUL.
+Word = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Prose = Annotated[str, StringConstraints(strict=True, max_length=4000)]
 Digest = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
 

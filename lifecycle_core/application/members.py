@@ -1,9 +1,10 @@
 """Use cases over people and what they may do in a tenant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth import password_validation
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -44,6 +45,18 @@ def add(actor: Actor, *, username: str, given: Sequence[str], password: str | No
     return MemberItem(username=username, roles=tuple(given), active=user.is_active)
 
 
+@transaction.atomic
+def add_people(actor: Actor, people: Mapping[str, Sequence[str]], *, password: str) -> None:
+    """Make people with roles by name, all of whom sign in with the same password, for a demo or a course."""
+    permissions.check_can_administer(actor)
+    tenants.check(actor.tenant)
+    hashed = make_password(password)
+    for username, given in people.items():
+        check_roles(given)
+        user = _create(username, password, hashed)
+        Membership.objects.create(user=user, tenant_id=actor.tenant, roles=list(given))
+
+
 def remove(actor: Actor, *, username: str) -> None:
     """Take a person's rights in the actor's tenant away, from the next request on. Raises `NotFound`."""
     permissions.check_can_administer(actor)
@@ -81,8 +94,8 @@ def check_roles(given: Sequence[str]) -> None:
         raise errors.ConfigurationInvalid(detail=f"There is no role {', '.join(unknown)}. Roles: {known}.")
 
 
-def _create(username: str, password: str | None) -> User:
-    """Make a person who can sign in."""
+def _create(username: str, password: str | None, hashed: str | None = None) -> User:
+    """Make a person who can sign in; `hashed` saves the slow hash of a password that was hashed before."""
     user = User(username=username)
     try:
         user.full_clean(exclude=["password"])
@@ -91,6 +104,6 @@ def _create(username: str, password: str | None) -> User:
         password_validation.validate_password(password, user)
     except ValidationError as cause:
         raise errors.ConfigurationInvalid(detail=f"{username}: {' '.join(cause.messages)}") from cause
-    user.set_password(password)
+    user.password = hashed or make_password(password)
     user.save()
     return user
