@@ -14,6 +14,7 @@ from lifecycle_core.contract.plugins import Gate, ToolAdmission, Verdict
 log = logging.getLogger(__name__)
 
 _SEVERITY: Final = {"allow": 0, "ask": 1, "refuse": 2}
+_RISKS: Final = ("low", "medium", "high")
 
 
 def judge(gates: Sequence[Gate], admission: ToolAdmission) -> Verdict:
@@ -25,8 +26,15 @@ def judge(gates: Sequence[Gate], admission: ToolAdmission) -> Verdict:
 
 def _heard(gate: Gate, admission: ToolAdmission) -> Verdict:
     try:
-        return gate.judge(admission)
+        return _understood(gate.judge(admission))
     except Exception:
         # Whatever a plugin raises, the call must not pass because of it.
         log.exception("gate %s failed", gate.name)
         return Verdict(outcome="refuse", rule=gate.name, reason="the gate failed")
+
+
+def _understood(verdict: Verdict) -> Verdict:
+    """Return a verdict that says something. Raises `TypeError` for anything else, such as nothing at all."""
+    if not isinstance(verdict, Verdict) or verdict.outcome not in _SEVERITY or verdict.risk not in _RISKS:
+        raise TypeError(f"{verdict!r} is no verdict")
+    return verdict
