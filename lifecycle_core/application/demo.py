@@ -49,8 +49,13 @@ class State:
 
     model_port: int = 0
     endpoint_port: int = 0
-    users: dict[str, dict[str, str]] = field(default_factory=dict)
+    password: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def users(self) -> dict[str, dict[str, str]]:
+        """Return who can sign in, by role."""
+        return {role: {"username": role, "password": self.password} for role in roles.PERMISSIONS}
 
     @classmethod
     def of(cls, data: Path) -> "State":
@@ -72,7 +77,7 @@ def running(data: Path, real: RealModel | None = None) -> Iterator[State]:
     secret = secrets.token_urlsafe(24)
     model = ModelServer(scenarios.script, secret=secret, port=state.model_port, pace=0.03)
     with HttpSink(port=state.endpoint_port) as endpoint, model:
-        _people(state)
+        _people(state, data)
         _agents(endpoint, real or RealModel(base_url=model.base_url, model="", key=secret))
         state.model_port, state.endpoint_port = _port(model.origin), _port(endpoint.origin)
         state.save(data)
@@ -99,18 +104,20 @@ def _port(origin: str) -> int:
     return int(origin.rpartition(":")[2])
 
 
-def _people(state: State) -> None:
-    """Make one person and one token for every role."""
+def _people(state: State, data: Path) -> None:
+    """Make one person and one token for every role; all of the people share one password."""
     actor = permissions.command_line(TENANT)
+    state.password = state.password or secrets.token_urlsafe(12)
+    state.save(data)
     if TENANT not in tenants.slugs():
         tenants.add(TENANT)
+    missing = {role: [role] for role in roles.PERMISSIONS if not members.exists(role)}
+    if missing:
+        members.add_people(actor, missing, password=state.password)
     for role in roles.PERMISSIONS:
-        if role not in state.users:
-            password = secrets.token_urlsafe(12)
-            members.add(actor, username=role, given=[role], password=password)
-            state.users[role] = {"username": role, "password": password}
         if role not in state.tokens:
             state.tokens[role], _ = tokens.create(actor, name=f"demo-{role}", roles=[role])
+    state.save(data)
 
 
 def _agents(endpoint: HttpSink, model: RealModel) -> None:

@@ -45,7 +45,9 @@ def _name(status: Status | None) -> str:
 
 
 def _table() -> list[str]:
-    return [_row(status, event, to) for status, rows in machine.TRANSITIONS.items() for event, to in rows.items()]
+    return [
+        _row(status, event, to) for status, rows in machine.TRANSITIONS.items() for event, to in rows.items()
+    ]
 
 
 def _row(status: Status | None, event: type[Event], following: Status) -> str:

@@ -1,7 +1,7 @@
 """Check and export journals."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,15 @@ def verify(actor: Actor, *, invocation: UUID | None = None) -> Verification:
     permissions.check_can_verify(actor)
     if invocation is not None:
         rows.row(actor, invocation)
-    found = verification.verify(actor.tenant, invocation)
+    return _told(verification.verify(actor.tenant, invocation))
+
+
+def verify_export(lines: Iterable[str]) -> Verification:
+    """Check the lines of an export, with nothing but the lines. Raises `ValueError` or `KeyError` for other lines."""
+    return _told(verification.verify_export(lines))
+
+
+def _told(found: verification.Verification) -> Verification:
     return Verification(
         intact=found.intact, events=found.events, invocations=found.invocations, broken=found.broken
     )

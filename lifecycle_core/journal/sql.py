@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -43,7 +42,10 @@ def runner(connection: BaseDatabaseWrapper) -> Run:
     native = connection.connection
     if connection.vendor == "sqlite":
         return lambda statement, parameters: native.execute(statement.sqlite, parameters)
-    return lambda statement, parameters: psycopg.Cursor(native).execute(
+    # Imported here, since half a second of a start on SQLite would else go into a driver that it never uses.
+    from psycopg import Cursor
+
+    return lambda statement, parameters: Cursor(native).execute(
         statement.postgresql, parameters, prepare=True
     )
 

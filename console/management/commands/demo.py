@@ -45,9 +45,7 @@ class Command(ConsoleCommand):
         if as_json:
             self.stdout.write(json.dumps({"users": state.users, "tokens": state.tokens}))
             return
-        self.stdout.write("Sign in as:")
-        for role, user in state.users.items():
-            self.stdout.write(f"  {role:<12} {user['username']:<12} {user['password']}")
+        self.stdout.write(f"Sign in as {', '.join(state.users)} with the password {state.password}")
 
     def _ready(self, address: str, *, browser: bool) -> None:
         self.stdout.write(f"READY {address}")

@@ -1,0 +1,1 @@
+"""Measure what the console costs, on a database that holds nothing else."""

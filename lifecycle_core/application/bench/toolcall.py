@@ -1,0 +1,133 @@
+"""What one tool call costs, from one model call to the next: facts, commits, gates, approval, session messages.
+
+The model is a function in this process, so that nothing but the console is measured; the wire's share is what the same run
+costs more with a model server behind a real socket. A gated call is one that a person is asked about: what is measured is the
+decision through its use case, and all that a worker does from there to the next question. Nobody waits for a thread.
+"""
+
+import secrets
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Final
+from uuid import UUID
+
+from lifecycle_core.application import approvals, bootstrap, queries
+from lifecycle_core.application.bench import figures, model
+from lifecycle_core.application.bench.figures import Figure, Options
+from lifecycle_core.application.bench.stage import Stage, services
+from lifecycle_core.contract.status import Status
+from lifecycle_core.providers.in_process import InProcessProvider
+from lifecycle_core.testing import answers
+from lifecycle_core.testing.model_server import ModelServer
+
+type Samples = list[int]
+type Run = Callable[[int], Samples]
+
+WARM_UP: Final = 3
+
+
+def measure(options: Options) -> Iterator[Figure]:
+    """Measure calls that run at once, calls that are asked about, and the wire."""
+    secret = secrets.token_urlsafe(24)
+    with ModelServer(_silent, secret=secret, keep=1) as server:
+        bench = _Bench(Stage(server.base_url, secret, max(options.calls)), server)
+        runs: dict[str, Run] = {"ungated": bench.ungated, "gated": bench.gated, "wire": bench.wired}
+        for run in runs.values():
+            run(WARM_UP)
+        bench.decisions.clear()
+        yield from _told(_taken(runs, options), bench.decisions, options)
+
+
+def _taken(runs: dict[str, Run], options: Options) -> dict[tuple[str, int], Samples]:
+    """Take every kind of run in turn, so that a slow moment of the machine meets them all."""
+    taken: defaultdict[tuple[str, int], Samples] = defaultdict(list)
+    for _ in range(options.rounds):
+        for calls in options.calls:
+            for name, run in runs.items():
+                taken[name, calls] += run(calls)
+    return taken
+
+
+def _told(taken: dict[tuple[str, int], Samples], decisions: Samples, options: Options) -> Iterator[Figure]:
+    few, many = min(options.calls), max(options.calls)
+    for name in ("ungated", "gated"):
+        for calls in options.calls:
+            yield from figures.latencies(f"toolcall.{name}", taken[name, calls], "median", "p99", calls=calls)
+        if few != many:
+            ratio = _median(taken[name, many]) / _median(taken[name, few])
+            yield Figure(
+                name=f"toolcall.{name}.ratio", value=ratio, unit="x", conditions={"calls": [few, many]}
+            )
+    yield from figures.latencies("toolcall.gated.decision", decisions, "median", "p99")
+    for calls in options.calls:
+        share = (_median(taken["wire", calls]) - _median(taken["ungated", calls])) / figures.NS_PER_MS
+        conditions = {"calls": calls, "quantile": "median", "samples": len(taken["wire", calls])}
+        yield Figure(name="toolcall.wire", value=share, unit=figures.MS, conditions=conditions)
+
+
+def _median(samples: Samples) -> float:
+    return figures.quantile(samples, "median")
+
+
+class _Bench:
+    """Run invocations of so many calls; each run returns what its calls cost, in nanoseconds."""
+
+    def __init__(self, stage: Stage, server: ModelServer) -> None:
+        self._stage = stage
+        self._server = server
+        self.decisions: Samples = []
+
+    def ungated(self, calls: int) -> Samples:
+        """Run calls that need nobody, the model in process."""
+        caller = model.Caller(model.UNGATED, calls)
+        return self._through(caller, calls, InProcessProvider(answers.in_process(caller)))
+
+    def wired(self, calls: int) -> Samples:
+        """Run calls that need nobody, the model behind a socket."""
+        self._server.script = caller = model.Caller(model.UNGATED, calls)
+        return self._through(caller, calls, None)
+
+    def _through(self, caller: model.Caller, calls: int, provider: InProcessProvider | None) -> Samples:
+        invocation = self._stage.start(calls)
+        self._stage.drive(services(provider), invocation)
+        _check(invocation, calls)
+        return [after - before for before, after in zip(caller.asked_ns, caller.asked_ns[1:], strict=False)]
+
+    def gated(self, calls: int) -> Samples:
+        """Run calls that a person is asked about and approves at once, the model in process."""
+        caller = model.Caller(model.GATED, calls)
+        parts = services(InProcessProvider(answers.in_process(caller)))
+        invocation = self._stage.start(calls)
+        self._stage.drive(parts, invocation)
+        samples = []
+        for _ in range(calls):
+            question = queries.approvals(self._stage.actor, state="pending", invocation=invocation).items[0]
+            started = time.perf_counter_ns()
+            self._approve(UUID(question.id), question.request_digest)
+            self.decisions.append(time.perf_counter_ns() - started)
+            self._stage.drive(parts, invocation)
+            samples.append(time.perf_counter_ns() - started)
+        _check(invocation, calls)
+        return samples
+
+    def _approve(self, approval: UUID, request_digest: str) -> None:
+        approvals.decide(
+            self._stage.actor,
+            approval,
+            decision="approve",
+            request_digest=request_digest,
+            key=uuid.uuid4().hex,
+        )
+
+
+def _check(invocation: UUID, calls: int) -> None:
+    """Refuse to tell figures of a run that did not do what it should."""
+    record = bootstrap.journal().load(invocation)
+    if record.status is not Status.COMPLETED or record.tool_calls != calls + 1:
+        raise RuntimeError(f"the run is {record.status} after {record.tool_calls} calls of {calls + 1}")
+
+
+def _silent(request: object) -> answers.Answer:
+    raise RuntimeError("no run has begun")
