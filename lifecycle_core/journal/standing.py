@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, Self
 from uuid import UUID
 
 from lifecycle_core.contract import errors
@@ -44,19 +44,41 @@ class Standing:
 COLUMNS: Final = tuple(field.name for field in dataclasses.fields(Standing))
 READ_ONLY: Final = 5
 WRITTEN: Final = COLUMNS[READ_ONLY:]
+INDEXED: Final = frozenset({"status", "lease_expires_at", "ready"})
+QUIET: Final = tuple(name for name in WRITTEN if name not in INDEXED)
+
+
+def _update(columns: tuple[str, ...]) -> Statement:
+    setting = ", ".join(f"{name} = %s" for name in columns)
+    where = "id = %s AND status = %s AND version = %s"
+    return Statement(f"UPDATE journal_invocation SET {setting}, updated_at = %s WHERE {where}")  # noqa: S608
+
 
 LOCK: Final = Statement(
     f"SELECT {', '.join(COLUMNS)} FROM journal_invocation WHERE id = %s FOR NO KEY UPDATE"  # noqa: S608
 )
-WRITE: Final = Statement(
-    f"UPDATE journal_invocation SET {', '.join(f'{name} = %s' for name in WRITTEN)}, updated_at = %s "  # noqa: S608
-    "WHERE id = %s AND status = %s AND version = %s"
-)
+WRITE: Final = _update(WRITTEN)
+# SQLite writes the page of every index that has a column of the statement, whether its value changes or not.
+WRITE_QUIETLY: Final = _update(QUIET)
 OPEN_CALLS: Final = Statement(
     "SELECT state, count(*) FROM journal_toolcall "
     "WHERE invocation_id = %s AND model_turn = %s AND state <> 'settled' GROUP BY state"
 )
 written: Final = operator.attrgetter(*WRITTEN)
+written_quietly: Final = operator.attrgetter(*QUIET)
+
+
+class Before(NamedTuple):
+    """How a row was when it was locked, as far as writing it back depends on that."""
+
+    status: Status
+    version: int
+    lease_expires_at: int
+    ready: bool
+
+    @classmethod
+    def of(cls, standing: Standing) -> Self:
+        return cls(standing.status, standing.version, standing.lease_expires_at, standing.ready)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -94,12 +116,15 @@ def settle(work: Work, status: Status, *, release: bool) -> None:
     standing.ready = _has_work(work)
 
 
-def write(work: Work, before: tuple[Status, int]) -> None:
+def write(work: Work, before: Before) -> None:
     """Write the standing back, if the row is still as it was. Raises `errors.StatusConflict`."""
-    standing = work.standing
-    changed = work.run(WRITE, (*written(standing), work.at, standing.id, *before))
+    now, where = work.standing, (work.at, work.standing.id, before.status, before.version)
+    if before == Before.of(now)._replace(version=before.version):
+        changed = work.run(WRITE_QUIETLY, (*written_quietly(now), *where))
+    else:
+        changed = work.run(WRITE, (*written(now), *where))
     if changed.rowcount != 1:
-        raise errors.StatusConflict(status=before[0])
+        raise errors.StatusConflict(status=before.status)
 
 
 def _has_work(work: Work) -> bool:

@@ -92,14 +92,15 @@ class Store:
             if run(ADMIT, _admission(work.standing, new, at_ms)).rowcount != 1:
                 raise errors.CorrelationMismatch
             run(DISPATCH, (new.id, work.folder.value(new.dispatch.as_json())))
+            before = standing.Before.of(work.standing)
             standing.settle(work, status, release=False)
-            return self._finish(work, (event,), new.requester, before=(status, 0))
+            return self._finish(work, (event,), new.requester, before=before)
 
     def append(self, change: ports.Change) -> ports.Appended:
         """Make one transition. Raises what `contract.ports.Change` says, and `errors.NotFound`."""
         with self._writing() as run:
             work = self._work(run, standing.lock(run, change.invocation), change.at_ms)
-            before = (work.standing.status, work.standing.version)
+            before = standing.Before.of(work.standing)
             status = _allowed(work.standing, change)
             for event in change.events:
                 projections.apply(work, event)
@@ -218,7 +219,7 @@ class Store:
         return Work(run=run, standing=row, at=at_ms, folder=blobs.Folder(limits=self._limits))
 
     def _finish(
-        self, work: Work, happened: Sequence[Event], actor: str, *, before: tuple[Status, int]
+        self, work: Work, happened: Sequence[Event], actor: str, *, before: standing.Before
     ) -> ports.Appended:
         """Number the events, write the row and everything that was collected, and send the hint after the commit."""
         row = work.standing
