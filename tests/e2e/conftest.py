@@ -1,12 +1,16 @@
 """A running console and a browser to look at it."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.harness import browser as browsers
 from tests.harness import demo as demos
+
+PICTURES = Path(os.environ.get("PICTURES", "test-output/pictures"))
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +43,29 @@ def page(browser: Browser, server: demos.Demo) -> Iterator[Page]:
     yield page
     context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def sign_in(page: Page, server: demos.Demo) -> Callable[[str], Page]:
+    """Sign in as the person of a role, through the form."""
+
+    def as_role(role: str) -> Page:
+        page.goto("/")
+        page.fill("input[name=login]", server.users[role]["username"])
+        page.fill("input[name=password]", server.users[role]["password"])
+        page.click("form[action*=login] button[type=submit]")
+        page.wait_for_url("**/inbox/**")
+        return page
+
+    return as_role
+
+
+@pytest.fixture
+def picture(page: Page) -> Callable[[str], None]:
+    """Keep what the page looks like, as a file that a person can judge."""
+
+    def keep(name: str) -> None:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png")
+
+    return keep
