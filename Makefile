@@ -1,6 +1,6 @@
 # Every command sets up what it needs from uv.lock first. Arguments: make demo ARGS="--port 8000"
 .POSIX:
-.PHONY: demo test check soak bench ready format messages docs
+.PHONY: demo test check soak bench ready format messages docs pictures
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest
 ARGS =
@@ -35,11 +35,14 @@ format: ready
 	.venv/bin/ruff format .
 	find templates -name '*.html' -print0 | xargs -0 .venv/bin/djade --target-version 6.1
 
-# What is generated and committed: compiled translations and docs.
+# What is generated and committed: compiled translations, docs, and the pictures in them.
 messages: ready
 	$(PYTHON) scripts/catalogues.py
 docs: ready
 	$(PYTHON) manage.py docs
+pictures: ready
+	scripts/browser
+	PICTURES=docs/images $(PYTEST) tests/e2e -k picture
 
 ready:
 	@scripts/bootstrap
