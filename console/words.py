@@ -117,7 +117,7 @@ TIMELINE: Final[Words] = {
     "resumed": pgettext_lazy("timeline", "Went on"),
     "pending": _("Open"),
     "stop": pgettext_lazy("timeline", "Answered"),
-    "tool_calls": pgettext_lazy("timeline", "Called tools"),
+    "tool-calls": pgettext_lazy("timeline", "Called tools"),
     "length": pgettext_lazy("timeline", "Cut off"),
 }
 CANCEL_REASON: Final[Words] = {
