@@ -2,17 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient
 
-from console.api import waiting
+from console import broadcast
+from console.api import following
 from lifecycle_core.access.models import Token
-from lifecycle_core.application import permissions, tokens
+from lifecycle_core.application import members, permissions, tokens
 from tests.console.api.conftest import ELSEWHERE, STRANGER, Api, World
 
 PATIENCE = 20  # seconds after which a test fails instead of hanging
@@ -47,10 +50,17 @@ class Waiting:
             yield {**fields, "data": json.loads(fields["data"])}
 
 
-async def listened(tenant: str = "default") -> None:
+async def listened() -> None:
     """Return once somebody waits."""
-    while not waiting.listeners[tenant]:
+    while "default" not in broadcast._tails.get(asyncio.get_running_loop(), {}):
         await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def rested() -> Iterator[None]:
+    """Let no thread of the following keep its connection to the test's database."""
+    yield
+    broadcast.stop()
 
 
 def test_pages_follow_each_other_without_a_gap(api: Api, world: World) -> None:
@@ -115,40 +125,51 @@ def test_who_waits_gets_what_comes(api: Api, world: World) -> None:
         assert items[0]["invocation"] == invocation
 
     run(test)
-    assert not waiting.listeners["default"]
 
 
-def test_a_hint_wakes_who_waits_in_that_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN", 3600.0)
-
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_in_vain_is_told_so(api: Api, world: World) -> None:
     async def test() -> None:
-        with waiting.listening("default") as mine, waiting.listening(ELSEWHERE) as other:
-            tasks = [asyncio.create_task(mine.wait(3600)), asyncio.create_task(other.wait(3600))]
-            await asyncio.to_thread(waiting.advanced, None, "default")
-            done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            assert done == {tasks[0]}
-            left.pop().cancel()
+        page = (await Waiting(api).get("after=0&wait=0.01")).json()
+        assert (page["items"], page["next"], page["resync"]) == ([], "0", False)
 
     run(test)
 
 
-def test_a_hint_between_look_and_wait_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN", 3600.0)
+@pytest.mark.django_db(transaction=True)
+def test_what_comes_between_look_and_wait_is_not_lost(
+    api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = following.first
+
+    async def look_and_be_late(request: Any, cursor: Any) -> Any:
+        page = await look(request, cursor)
+        await sync_to_async(world.start)()
+        return page
+
+    monkeypatch.setattr(following, "first", look_and_be_late)
 
     async def test() -> None:
-        with waiting.listening("default") as listener:
-            waiting.advanced(None, "default")
-            await listener.wait(3600)
+        assert (await Waiting(api).get("after=0&wait=15")).json()["items"]
 
     run(test)
 
 
-def test_a_hint_for_a_server_that_has_stopped_is_harmless() -> None:
-    async def test() -> waiting.Listener:
-        return waiting.Listener()
+@pytest.mark.django_db(transaction=True)
+def test_a_person_who_signs_out_elsewhere_gets_nothing_more(api: Api, world: World) -> None:
+    admin = permissions.command_line("default")
+    members.add(admin, username="maria", given=["viewer"], password="correct-horse-battery")
+    client = AsyncClient()
+    client.force_login(User.objects.get(username="maria"))
 
-    listener = asyncio.run(test())
-    listener.hint()
+    async def test() -> None:
+        poll = asyncio.create_task(client.get("/api/v1/feed?after=0&wait=15"))
+        await listened()
+        await sync_to_async(Session.objects.all().delete)()
+        await sync_to_async(world.start)()
+        assert (await poll).status_code == 401
+
+    run(test)
 
 
 @pytest.mark.django_db(transaction=True)
