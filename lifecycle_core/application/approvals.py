@@ -5,6 +5,7 @@ from uuid import UUID
 
 from lifecycle_core.application import bootstrap, commands, permissions, queries
 from lifecycle_core.application.reading import approvals as rows
+from lifecycle_core.application.reading.approval_rows import ApprovalRow
 from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -15,7 +16,6 @@ from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.engine import approvals, requests
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
-from lifecycle_core.journal.models import Approval
 
 type Decision = Literal["approve", "edit", "reject", "respond"]
 
@@ -61,7 +61,7 @@ def decide(
     if not command.is_answered(actor):
         facts = _facts(actor, found, decision, request_digest, arguments, reason, result)
         command.once(actor, lambda: _resolve(actor, found, decision, request_digest, facts))
-    return queries.approval(actor, found.pk)
+    return queries.approval(actor, found.id)
 
 
 def _check_form(decision: Decision, arguments: Json | Missing, result: Json | Missing) -> None:
@@ -75,21 +75,18 @@ def _check_form(decision: Decision, arguments: Json | Missing, result: Json | Mi
 
 
 def _resolve(
-    actor: Actor, found: Approval, decision: Decision, request_digest: str, facts: list[Event]
+    actor: Actor, found: ApprovalRow, decision: Decision, request_digest: str, facts: list[Event]
 ) -> UUID:
     """Make the decision a fact, unless somebody was first."""
     try:
         if facts:
-            requests.resolve(
-                bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name
-            )
+            requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation, facts, by=actor.name)
     except errors.AlreadyDecided:
-        found.refresh_from_db()
-        _raise_unless_repeated(actor, found, decision, request_digest)
-    return found.pk
+        _raise_unless_repeated(actor, rows.row(actor, found.id), decision, request_digest)
+    return found.id
 
 
-def _raise_unless_repeated(actor: Actor, found: Approval, decision: Decision, request_digest: str) -> None:
+def _raise_unless_repeated(actor: Actor, found: ApprovalRow, decision: Decision, request_digest: str) -> None:
     """Let a person repeat what he himself decided; tell everybody else who was first."""
     same = (STATES[decision], actor.name, request_digest)
     if (found.state, found.closed_by, found.request_digest) == same:
@@ -101,7 +98,7 @@ def _raise_unless_repeated(actor: Actor, found: Approval, decision: Decision, re
 
 def _facts(
     actor: Actor,
-    found: Approval,
+    found: ApprovalRow,
     decision: Decision,
     request_digest: str,
     arguments: Json | Missing,
@@ -114,13 +111,13 @@ def _facts(
         return []
     if found.request_digest != request_digest:
         raise errors.DigestMismatch
-    pending = call_of(found.invocation_id, found.call)
-    said = approvals.Said(approval=str(found.pk), by=actor.name, request_digest=request_digest, reason=reason)
+    pending = _call(found.invocation, found.model_turn, found.call, found.status)
+    said = approvals.Said(approval=str(found.id), by=actor.name, request_digest=request_digest, reason=reason)
     match decision:
         case "approve":
             return approvals.approve(pending, said)
         case "edit" if not isinstance(arguments, Missing):
-            record = bootstrap.journal().load(found.invocation_id)
+            record = bootstrap.journal().load(found.invocation)
             return approvals.edit(
                 Episode.of(bootstrap.services(), record, Interruption()), pending, said, arguments
             )
@@ -132,9 +129,12 @@ def _facts(
 
 def call_of(invocation: UUID, call: str) -> CallRecord:
     """Return the call that a request belongs to; only calls of the newest model turn have open requests."""
-    journal = bootstrap.journal()
-    record = journal.load(invocation)
-    for candidate in journal.calls(invocation, record.model_turns):
+    record = bootstrap.journal().load(invocation)
+    return _call(invocation, record.model_turns, call, record.status)
+
+
+def _call(invocation: UUID, model_turn: int, call: str, status: str) -> CallRecord:
+    for candidate in bootstrap.journal().calls(invocation, model_turn):
         if candidate.id == call:
             return candidate
-    raise errors.StatusConflict(status=record.status)
+    raise errors.StatusConflict(status=status)

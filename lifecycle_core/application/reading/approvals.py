@@ -1,18 +1,19 @@
 """Approvals as people see them: the exact call, the digest that a decision must name, and what became of it."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from lifecycle_core.application.reading import invocations, paging, stored
+from lifecycle_core.application import permissions
+from lifecycle_core.application.reading import approval_rows, invocations, paging, stored
+from lifecycle_core.application.reading.approval_rows import ApprovalRow
 from lifecycle_core.application.resources import ApprovalItem, ApprovalState, DecisionItem, Page
 from lifecycle_core.contract import display, errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.journal.models import Approval, Decision, ToolCall
+from lifecycle_core.journal.models import Approval
 
 
 def visible(actor: Actor) -> QuerySet[Approval]:
@@ -22,10 +23,11 @@ def visible(actor: Actor) -> QuerySet[Approval]:
     )
 
 
-def row(actor: Actor, approval: UUID) -> Approval:
-    """Return the row of an approval. Raises `errors.NotFound` also for one that the actor may not see."""
-    found = visible(actor).filter(pk=approval).first()
-    if found is None:
+def row(actor: Actor, approval: UUID) -> ApprovalRow:
+    """Return one approval as it is stored. Raises `errors.NotFound` also for one that the actor may not see."""
+    permissions.check_can_read(actor)
+    found = approval_rows.read([approval]).get(approval)
+    if found is None or found.tenant != actor.tenant or not permissions.visible(actor, found.requester):
         raise errors.NotFound
     return found
 
@@ -55,45 +57,32 @@ def approvals(
 
 def approval(actor: Actor, approval: UUID) -> ApprovalItem:
     """Return one approval. Raises `errors.NotFound`."""
-    return items([row(actor, approval)])[0]
+    return _items([row(actor, approval)])[0]
 
 
 def items(rows: Sequence[Approval]) -> list[ApprovalItem]:
-    """Shape rows, with their decisions and results in two queries for all of them."""
-    decisions = _decisions(rows)
-    calls = _calls(rows)
-    return [_item(found, decisions[found.pk], calls.get((found.invocation_id, found.call))) for found in rows]
+    """Shape approvals, with their decisions and results in two queries for all of them."""
+    found = approval_rows.read([each.pk for each in rows])
+    return _items([found[each.pk] for each in rows if each.pk in found])
 
 
-def _decisions(rows: Sequence[Approval]) -> Mapping[UUID, list[DecisionItem]]:
-    deliveries = {found.pk: found.invocation.delivery_id for found in rows}
-    made: defaultdict[UUID, list[DecisionItem]] = defaultdict(list)
-    for one in Decision.objects.filter(approval_id__in=deliveries).order_by("approval_id", "slot"):
-        reason = str(stored.reader(deliveries[one.approval_id])(one.reason))
-        made[one.approval_id].append(DecisionItem(by=one.by, at=one.at, decision=one.decision, reason=reason))
-    return made
+def _items(rows: Sequence[ApprovalRow]) -> list[ApprovalItem]:
+    decisions = approval_rows.decisions(rows)
+    return [_item(found, decisions.get(found.id, [])) for found in rows]
 
 
-def _calls(rows: Sequence[Approval]) -> Mapping[tuple[UUID, str], ToolCall]:
-    wanted = {(found.invocation_id, found.call) for found in rows}
-    calls = ToolCall.objects.filter(
-        invocation_id__in={invocation for invocation, _ in wanted}, identity__in={call for _, call in wanted}
-    )
-    return {(call.invocation_id, call.identity): call for call in calls}
-
-
-def _item(found: Approval, decisions: list[DecisionItem], call: ToolCall | None) -> ApprovalItem:
-    read = stored.reader(found.invocation.delivery_id)
+def _item(found: ApprovalRow, decisions: Sequence[DecisionItem]) -> ApprovalItem:
+    read = stored.reader(found.delivery_id)
     arguments = read(found.arguments)
     preview = read(found.preview)
     return ApprovalItem(
-        id=str(found.pk),
+        id=str(found.id),
         state=cast("ApprovalState", found.state),
-        invocation=str(found.invocation_id),
-        delivery=found.invocation.delivery.identity,
-        agent=found.invocation.agent,
-        model=found.invocation.model,
-        requester=found.invocation.requester,
+        invocation=str(found.invocation),
+        delivery=found.delivery,
+        agent=found.agent,
+        model=found.model,
+        requester=found.requester,
         tool=found.tool,
         effect_class=found.effect_class,
         call_id=found.call_id,
@@ -108,12 +97,12 @@ def _item(found: Approval, decisions: list[DecisionItem], call: ToolCall | None)
         expires_at=found.expires_at,
         claimed_by=found.claimed_by or None,
         decisions=decisions,
-        result=_result(found, call, read),
+        result=_result(found, read),
     )
 
 
-def _result(found: Approval, call: ToolCall | None, read: Callable[[str], Json]) -> Mapping[str, Json] | None:
+def _result(found: ApprovalRow, read: Callable[[str], Json]) -> Mapping[str, Json] | None:
     """Return what the call of an approval gave; a call that was asked about anew belongs to the newer approval."""
-    if call is None or call.outcome is None or found.state == "superseded":
+    if found.outcome is None or found.content is None or found.state == "superseded":
         return None
-    return {"outcome": call.outcome, "content": read(call.content)}
+    return {"outcome": found.outcome, "content": read(found.content)}
