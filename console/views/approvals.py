@@ -91,10 +91,9 @@ def card(
     request: HttpRequest, actor: Actor, approval: ApprovalItem, *, refusal: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the card, beside the inbox where there is room."""
-    whole = not shell.wants_part(request, "detail")
     group = inbox.group_of(request, "mine" if approval.state == "pending" else "done")
     context = {
-        **(inbox.listing(request, actor, group, approval.id) if whole else {"group": group}),
+        **inbox.beside(request, actor, group, approval.id),
         **inbox.after_decision(request, actor),
         "approval": approval,
         "turns": queries.transcript(actor, uuid.UUID(approval.invocation))[-TURNS_SHOWN:],
@@ -102,7 +101,7 @@ def card(
         "key": uuid.uuid4(),
         "refusal": refusal,
     }
-    part = "" if whole else "#detail"
+    part = "#detail" if shell.wants_part(request, "detail") else ""
     return shell.render(
         request, actor, f"approvals/detail.html{part}", context, section="inbox", status=status
     )
@@ -110,15 +109,14 @@ def card(
 
 def editing(request: HttpRequest, actor: Actor, approval: ApprovalItem, form: editor.Editor) -> HttpResponse:
     """Render the editor with what was typed and what is wrong with it."""
-    whole = not shell.wants_part(request, "detail")
     group = inbox.group_of(request, "mine")
     context = {
-        **(inbox.listing(request, actor, group, approval.id) if whole else {"group": group}),
+        **inbox.beside(request, actor, group, approval.id),
         "approval": approval,
         "form": form,
         "key": uuid.uuid4(),
     }
-    part = "" if whole else "#detail"
+    part = "#detail" if shell.wants_part(request, "detail") else ""
     status = 422 if form.problems and not form.adjusted else 200
     return shell.render(request, actor, f"approvals/edit.html{part}", context, section="inbox", status=status)
 

@@ -29,9 +29,9 @@ def index(request: HttpRequest, actor: Actor, group: str = "mine") -> HttpRespon
     """Show one group of the inbox."""
     if group not in GROUPS:
         raise errors.NotFound
-    part = "#entries" if shell.wants_part(request, "entries") else ""
+    template = "inbox/news.html" if shell.wants_part(request, "entries") else "inbox/index.html"
     context = {**listing(request, actor, group), **after_decision(request, actor)}
-    return shell.render(request, actor, f"inbox/index.html{part}", context, section="inbox")
+    return shell.render(request, actor, template, context, section="inbox")
 
 
 @shell.page("GET")
@@ -54,6 +54,14 @@ def listing(request: HttpRequest, actor: Actor, group: Group, selected: str = ""
         "query": filters.write(chosen),
         "selected": selected,
     }
+
+
+def beside(request: HttpRequest, actor: Actor, group: Group, selected: str) -> dict[str, object]:
+    """Gather the list that stands beside a card, or only the reader's place where the card alone is wanted."""
+    if shell.wants_part(request, "detail"):
+        chosen = filters.read(request, filters.INBOX)
+        return {"group": group, "query": filters.write(chosen)}
+    return listing(request, actor, group, selected)
 
 
 def group_of(request: HttpRequest, fallback: Group) -> Group:

@@ -86,11 +86,10 @@ def card(
     status: int = 200,
 ) -> HttpResponse:
     """Render the card, beside the inbox where there is room."""
-    whole = not shell.wants_part(request, "detail")
     group = inbox.group_of(request, "mine" if asked.state == "pending" else "done")
     filled = form or editor.begin_at(request, asked.response_schema)
     context = {
-        **(inbox.listing(request, actor, group, asked.id) if whole else {"group": group}),
+        **inbox.beside(request, actor, group, asked.id),
         **inbox.after_decision(request, actor),
         "asked": asked,
         "form": filled,
@@ -99,7 +98,7 @@ def card(
         "refusal": refusal,
     }
     wrong = bool(filled.problems) and not filled.adjusted
-    part = "" if whole else "#detail"
+    part = "#detail" if shell.wants_part(request, "detail") else ""
     return shell.render(
         request, actor, f"inputs/detail.html{part}", context, section="inbox", status=422 if wrong else status
     )

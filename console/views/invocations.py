@@ -17,6 +17,7 @@ from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.status import ACTIVE, Status
 
 FILTERS: Final = ("status", "agent", "delivery", "text")
+PARTS: Final = ("figures", "waiting", "ending")
 ROWS: Final = 200
 
 
@@ -65,17 +66,12 @@ def dispatch(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Ht
 
 
 @shell.page("GET")
-def waiting(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
-    """Show which requests of an invocation wait for people."""
+def part(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID, part: str) -> HttpResponse:
+    """Show one part of the head again: the figures, what waits for people, or how it ended."""
+    if part not in PARTS:
+        raise errors.NotFound
     context = {"invocation": queries.invocation(actor, invocation_id)}
-    return shell.render(request, actor, "invocations/base.html#waiting", context, section="")
-
-
-@shell.page("GET")
-def ending(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
-    """Show how an invocation ended, if it has."""
-    context = {"invocation": queries.invocation(actor, invocation_id)}
-    return shell.render(request, actor, "invocations/base.html#ending", context, section="")
+    return shell.render(request, actor, f"invocations/base.html#{part}", context, section="")
 
 
 @shell.page("GET", "POST")

@@ -21,10 +21,18 @@ def page(request: HttpRequest, refused: Refused, *, allow: Iterable[str] = ()) -
         "refused": refused,
         "problems": getattr(refused, "problems", ()),
     }
-    response = render(request, "errors/page.html", context, status=status)
+    response = render(request, f"errors/page.html{part_of(request)}", context, status=status)
+    if "HX-Request" in request.headers and not part_of(request):
+        # A part of a page stays as it was: the refusal has no place there.
+        response["HX-Reswap"] = "none"
     if allow:
         response["Allow"] = ", ".join(sorted(allow))
     return response
+
+
+def part_of(request: HttpRequest) -> str:
+    """Return the part of the page that fits beside the inbox, when htmx asks for what stands there."""
+    return "#detail" if request.headers.get("HX-Target", "").endswith("#detail") else ""
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

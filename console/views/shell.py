@@ -56,7 +56,7 @@ def render(
     status: int = 200,
 ) -> HttpResponse:
     """Render a page inside the frame, or only one of its parts (`file.html#part`)."""
-    frame = {} if "#" in template else surroundings(request, actor)
+    frame = {} if "#" in template or request.headers.get("HX-Request") else surroundings(request, actor)
     everything = {**frame, "actor": actor, "may": may(actor), "section": section, **context}
     return render_template(request, template, everything, status=status)
 

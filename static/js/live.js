@@ -51,7 +51,9 @@ function of(identity, attribute) {
 function hint(hints) {
   if (hints.inbox) tell("lc:inbox");
   if (hints.started) tell("lc:started");
-  for (const identity of hints.requests) tell("lc:changed", of(identity, "request"));
+  // A card whose own decision is under way waits for the answer to it.
+  const deciding = document.querySelector("#detail .htmx-request");
+  if (!deciding) for (const identity of hints.requests) tell("lc:changed", of(identity, "request"));
   for (const identity of hints.waiting) tell("lc:waiting", of(identity, "invocation"));
   for (const identity of hints.ended) tell("lc:ended", of(identity, "invocation"));
 }
@@ -96,6 +98,7 @@ lamp?.addEventListener("htmx:after:ws:message", (event) => {
   const message = event.detail.message.json;
   if (message.type !== "parts") return;
   hint(message.hints);
+  if (message.rows.length) tell("lc:moved", document.querySelectorAll("[data-figures]"));
   document.dispatchEvent(new CustomEvent("lc:rows"));
 });
 
