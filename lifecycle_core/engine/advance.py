@@ -6,12 +6,13 @@ A worker that dies anywhere in here leaves a journal from which another one does
 """
 
 import logging
+from typing import Final
 from uuid import UUID
 
-from lifecycle_core.contract import events
-from lifecycle_core.contract.ports import CallRecord, Resume
+from lifecycle_core.contract import errors, events
+from lifecycle_core.contract.ports import CallRecord, Resume, TurnInterrupted
 from lifecycle_core.contract.status import ACTIVE, Status
-from lifecycle_core.engine import closing, effects, native, turn
+from lifecycle_core.engine import closing, effects, native, speech, turn
 from lifecycle_core.engine.carrier import told
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
@@ -19,6 +20,9 @@ from lifecycle_core.engine.ledger import LedgerClosed
 from lifecycle_core.engine.services import Services
 
 log = logging.getLogger(__name__)
+
+# Who is interrupted for these has nothing to say about how the invocation ended.
+QUIET: Final = ("shutdown", "cancelled", "lease-lost")
 
 
 def advance(services: Services, invocation: UUID, *, worker: str, interruption: Interruption) -> None:
@@ -29,8 +33,11 @@ def advance(services: Services, invocation: UUID, *, worker: str, interruption: 
     episode = Episode.of(services, record, interruption)
     interruption.deadline_ms = services.clock.monotonic_ms() + episode.agent.limits.seconds * 1000
     try:
-        _take_lease(episode, worker)
-        _go_on(episode)
+        try:
+            _take_lease(episode, worker)
+            _go_on(episode)
+        except errors.Refused as refusal:
+            _give_up(episode, worker, refusal)
     except LedgerClosed:
         log.info(
             "worker %s leaves invocation %s: %s", worker, invocation, interruption.reason or "lease lost"
@@ -51,26 +58,37 @@ def _take_lease(episode: Episode, worker: str) -> None:
 
 def _go_on(episode: Episode) -> None:
     outcome = turn.Turn()
-    if episode.ledger.status is Status.STARTING:
-        waits = native.begin(episode, outcome)
-    else:
-        results = _settle_calls(episode, outcome)
-        waits = None in results
-        if not waits and not outcome.over:
-            waits = native.resume(
-                episode, outcome, Resume(results=tuple(told(r) for r in results if r is not None))
-            )
+    starts = episode.ledger.status is Status.STARTING
+    waits = native.begin(episode, outcome) if starts else _continue(episode, outcome)
     _end(episode, outcome, waits=waits)
 
 
+def _continue(episode: Episode, outcome: turn.Turn) -> bool:
+    """Settle the last model turn and, if nothing of it waits, let the session run; tell whether a call waits for people."""
+    try:
+        results = _settle_calls(episode, outcome)
+    except LedgerClosed:
+        raise
+    except TurnInterrupted:
+        return False
+    if None in results:
+        return True
+    if outcome.over:
+        return False
+    settled = Resume(results=tuple(told(result) for result in results if result is not None))
+    return native.resume(episode, outcome, settled)
+
+
 def _settle_calls(episode: Episode, outcome: turn.Turn) -> list[events.ToolCompleted | None]:
-    """Give the calls of the last model turn their results, as far as people and the world allow."""
-    results: list[events.ToolCompleted | None] = []
-    for call in episode.services.journal.calls(episode.record.id, episode.model_turn):
-        results.append(_settle(episode, outcome, call))
-        if outcome.over:
+    """Give the calls of the last model turn their results, as far as people and the world allow; what speaks comes last."""
+    calls = episode.services.journal.calls(episode.record.id, episode.model_turn)
+    results: dict[str, events.ToolCompleted | None] = dict.fromkeys(call.id for call in calls)
+    speaking = episode.workflow()
+    for call in sorted(calls, key=lambda call: call.tool in speaking):
+        results[call.id] = _settle(episode, outcome, call)
+        if outcome.uncertain or outcome.failure:
             break
-    return results
+    return list(results.values())
 
 
 def _settle(episode: Episode, outcome: turn.Turn, call: CallRecord) -> events.ToolCompleted | None:
@@ -83,6 +101,8 @@ def _settle(episode: Episode, outcome: turn.Turn, call: CallRecord) -> events.To
             return effects.run_decided(episode, outcome, call)
         case "intended":
             return effects.recover(episode, outcome, call)
+        case "requested" if call.tool in episode.workflow():
+            return speech.speak(episode, outcome, effects.planned(call))
         case "requested":
             return effects.repeat(episode, outcome, call)
 
@@ -99,9 +119,9 @@ def _stored(call: CallRecord) -> events.ToolCompleted:
 
 def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
     """Write how the turn ended, and give the lease up in the same commit."""
-    if episode.interruption.reason == "shutdown" and not (outcome.uncertain or outcome.completions):
+    if episode.interruption.reason in QUIET and not (outcome.uncertain or outcome.completions):
         episode.ledger.commit()
-        return  # The lease stays as it is and is void at the next start, which goes on from here.
+        return  # At a shutdown the lease stays as it is and is void at the next start, which goes on from here.
     if episode.interruption.reason == "time-limit":
         outcome.fail("PROVIDER_TIMED_OUT", "the time limit of the turn is reached", retry="new-attempt")
     waiting = (
@@ -115,3 +135,13 @@ def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
         schema=episode.result_schema,
     )
     closing.end(episode, ended)
+
+
+def _give_up(episode: Episode, worker: str, refusal: errors.Refused) -> None:
+    """End an invocation of which something can never be kept; else every worker would try that again, for ever."""
+    log.error("invocation %s cannot go on", episode.record.id, exc_info=refusal)
+    if episode.ledger.status is Status.AWAITING_INPUT:
+        token = episode.ledger.next_token
+        episode.ledger.note(events.InvocationResumed(worker=worker, token=token))
+    detail = f"something that happened could not be kept: {refusal}"
+    closing.end(episode, events.InvocationFailed(code=turn.PROTOCOL_ERROR, retry="never", detail=detail))

@@ -6,7 +6,7 @@ which workspace, against which state of the world, until when. What runs is boun
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lifecycle_core.contract import digests, errors, events
@@ -165,10 +165,9 @@ def respond(pending: CallRecord, said: Said, result: Json) -> list[Event]:
 
 def _prepared(episode: Episode, call: PlannedCall) -> PlannedCall:
     try:
-        preparation = episode.tools[call.tool].prepare(call.arguments, episode.context(call.call))
+        return episode.prepare(call)
     except ToolError as problem:
         raise errors.SchemaInvalid(problems=[Problem("", f"{problem.code}: {problem.detail}")]) from problem
-    return replace(call, preparation=preparation)
 
 
 def expire(pending: CallRecord, approval: str) -> list[Event]:

@@ -40,14 +40,14 @@ def admit(episode: Episode, index: int, proposed: ProposedCall) -> Admission:
             return Admission(call, "speak")
         return _admit_effect(episode, index, call, spec)
     except ToolError as problem:
+        call = replace(call, arguments=episode.without_secrets(call.arguments))
         _note(episode, index, call, Verdict(outcome="refuse", rule=f"admission: {problem.code}"))
         return Admission(call, "nothing", effects.refuse(episode, call, problem.code, problem.detail))
 
 
 def _known(episode: Episode) -> dict[str, ToolSpec]:
     # The input request is known even where it is not offered: asking without the capability is a failure of its own.
-    workflow = episode.services.workflow.specs(episode.result_schema, interaction=True)
-    return {spec.name: spec for spec in workflow} | {name: tool.spec for name, tool in episode.tools.items()}
+    return {name: tool.spec for name, tool in episode.tools.items()} | episode.workflow()
 
 
 def _check_arguments(episode: Episode, spec: ToolSpec, proposed: ProposedCall) -> None:
@@ -67,8 +67,7 @@ def _admit_effect(episode: Episode, index: int, call: PlannedCall, spec: ToolSpe
     verdict = episode.judge(spec, call.arguments)
     if verdict.outcome == "refuse":
         raise ToolError("REFUSED", f"{verdict.rule}: {verdict.reason}")
-    preparation = episode.tools[call.tool].prepare(call.arguments, episode.context(call.call))
-    call = replace(call, preparation=preparation)
+    call = episode.prepare(call)
     _note(episode, index, call, verdict)
     if verdict.outcome == "allow":
         return Admission(call, "run")

@@ -1,24 +1,20 @@
 """The only way of a provider to a model, a tool and the journal."""
 
-import uuid
 from collections.abc import Callable, Sequence
 
 from lifecycle_core.contract import digests, events
 from lifecycle_core.contract.ports import (
-    InputAsked,
     ModelAnswer,
     NativeEvent,
     Output,
     ProposedCall,
-    StructuredCompletion,
-    ToolError,
     ToolResult,
     TurnInterrupted,
     TurnSuspended,
 )
-from lifecycle_core.engine import calls, effects
-from lifecycle_core.engine.episode import Episode, PlannedCall
-from lifecycle_core.engine.turn import Turn
+from lifecycle_core.engine import calls, effects, speech
+from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
 
 BUDGET = "BUDGET_EXHAUSTED"
 REFUSALS = frozenset({"failed", "refused", "denied", "expired", "cancelled"})
@@ -35,6 +31,7 @@ class TurnCarrier:
     def call_model(self, perform: Callable[[Callable[[str], None]], ModelAnswer]) -> ModelAnswer:
         """Run one model call between two facts; the first is durable before the call leaves."""
         episode = self._episode
+        self._output.flush()
         self._stop_if_over()
         self._check_budget(episode.model_turn < episode.agent.limits.model_turns, "model turns")
         self._check_budget(episode.tokens < episode.agent.limits.tokens, "tokens")
@@ -42,8 +39,10 @@ class TurnCarrier:
         episode.ledger.note(events.ModelRequested(model_turn=episode.model_turn, model=episode.record.model))
         episode.ledger.commit()
         started = episode.services.clock.monotonic_ms()
-        answer = perform(self._output.add)
-        self._output.end()
+        try:
+            answer = perform(self._output.add)
+        finally:
+            self._output.forget()
         episode.tokens += answer.usage.get("input", 0) + answer.usage.get("output", 0)
         episode.ledger.note(self._responded(answer, episode.services.clock.monotonic_ms() - started))
         return answer
@@ -61,6 +60,7 @@ class TurnCarrier:
 
     def call_tools(self, proposed: Sequence[ProposedCall]) -> list[ToolResult]:
         """Run what needs nobody and ask about the rest; the workflow tools speak last, after the calls beside them."""
+        self._check_identities([call.call_id for call in proposed])
         self._episode.tool_calls += len(proposed)
         self._check_budget(self._episode.tool_calls <= self._episode.agent.limits.tool_calls, "tool calls")
         admissions = [calls.admit(self._episode, index, call) for index, call in enumerate(proposed)]
@@ -71,40 +71,11 @@ class TurnCarrier:
                 self._stop_if_uncertain()
         for admission in admissions:
             if admission.next == "speak":
-                results[admission.call.call_id] = self._speak(admission.call)
+                results[admission.call.call_id] = speech.speak(self._episode, self._turn, admission.call)
         settled = [completed for completed in results.values() if completed is not None]
         if len(settled) < len(results):
             raise TurnSuspended
         return [told(completed) for completed in settled]
-
-    def _speak(self, call: PlannedCall) -> events.ToolCompleted | None:
-        """Take in what a workflow tool says; a completion is answered at once, a question waits for people."""
-        try:
-            said = self._episode.services.workflow.signal(call.call_id, call.tool, call.arguments)
-        except ToolError as problem:
-            return effects.refuse(self._episode, call, problem.code, problem.detail)
-        if isinstance(said, StructuredCompletion):
-            self._turn.note(said)
-            return effects.settle(self._episode, call, "executed", "accepted")
-        self._ask(call, said)
-        return None
-
-    def _ask(self, call: PlannedCall, asked: InputAsked) -> None:
-        first = self._turn.pending is None
-        self._turn.note(asked)
-        if not first or not self._episode.interaction:
-            return
-        services = self._episode.services
-        self._episode.ledger.note(
-            events.InputRequested(
-                input=str(uuid.uuid4()),
-                call=call.call,
-                request_identity=asked.request_identity,
-                prompt=asked.prompt,
-                response_schema=asked.response_schema,
-                expires_at=services.clock.now_ms() + services.timing.input_ms,
-            )
-        )
 
     def emit(self, event: NativeEvent) -> None:
         """Take in what the provider reports."""
@@ -115,6 +86,16 @@ class TurnCarrier:
     def keep(self, message: bytes) -> None:
         """Store a session message with the next commit."""
         self._episode.ledger.keep(message)
+
+    def end(self) -> None:
+        """Keep what the provider said last, with the next commit."""
+        self._output.flush()
+
+    def _check_identities(self, identities: list[str]) -> None:
+        """Fail a turn with two calls that cannot be told apart, before anybody is asked: one would be shown and both run."""
+        if len(set(identities)) != len(identities):
+            self._turn.fail(PROTOCOL_ERROR, "two calls of one model turn have the same identity")
+            raise TurnInterrupted
 
     def _check_budget(self, within: bool, what: str) -> None:
         if not within:
@@ -158,16 +139,25 @@ class _OutputFolder:
             self._since = now
             self._commit()
 
-    def end(self) -> None:
-        """Forget what was not yet shown: the answer holds it."""
+    def forget(self) -> None:
+        """Forget what was not yet shown: the model's answer holds it."""
         self._text = ""
         self._stream = self._episode.stream()
 
+    def flush(self) -> None:
+        """Note what was not yet shown and stands in no answer."""
+        self._text += self._stream.finish()
+        if self._text:
+            self._note()
+
     def _commit(self) -> None:
+        self._note()
+        self._episode.ledger.commit()
+
+    def _note(self) -> None:
         self._episode.output_sequence += 1
         frame = events.OutputProduced(
             model_turn=self._episode.model_turn, sequence=self._episode.output_sequence, content=self._text
         )
         self._text = ""
         self._episode.ledger.note(frame)
-        self._episode.ledger.commit()

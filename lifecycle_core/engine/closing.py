@@ -23,15 +23,23 @@ def end(episode: Episode, ended: Event) -> None:
         # What is asked in the very commit that ends the run could not be closed by it.
         ledger.commit()
     for _ in range(ATTEMPTS):
-        ledger.note(
-            *closing_facts(episode.services.journal, episode.record.id, episode.model_turn, ended.kind), ended
-        )
+        closing = _closing(episode, ended.kind)
+        ledger.note(*closing, ended)
         try:
             ledger.commit(release=True)
             return
-        except (errors.AlreadyDecided, errors.RequestExpired):
+        except (errors.AlreadyDecided, errors.RequestExpired, errors.StatusConflict):
+            if not closing:
+                raise
             continue  # Somebody decided between the look and the commit; look again.
     raise errors.StatusConflict(status=ledger.status)
+
+
+def _closing(episode: Episode, reason: str) -> list[Event]:
+    """Return what closes the rest of a turn, beside the results that are about to be committed."""
+    settled = episode.ledger.settled
+    facts = closing_facts(episode.services.journal, episode.record.id, episode.model_turn, reason)
+    return [fact for fact in facts if not (isinstance(fact, events.ToolCompleted) and fact.call in settled)]
 
 
 def closing_facts(journal: Journal, invocation: UUID, model_turn: int, reason: str) -> list[Event]:

@@ -10,7 +10,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from lifecycle_core.contract import errors, events
+from lifecycle_core.contract import digests, errors, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import (
     BindingChanged,
@@ -68,7 +68,21 @@ def _dispatch(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCom
             return _outcome(episode, call, "failed", error_of("TOOL_FAULT", type(fault).__name__), started)
         turn.lose(f"{call.tool}: {type(fault).__name__}", open_intents=(call.call,))
         return None
-    return _outcome(episode, call, "edited" if call.edited else "executed", content, started)
+    return _outcome(episode, call, "edited" if call.edited else "executed", _kept(episode, content), started)
+
+
+def _kept(episode: Episode, content: Json) -> Json:
+    """Return a result that the journal can keep: what was done is a fact, also when its result is none."""
+    try:
+        size = len(digests.canonical(content))
+    except errors.NotCanonical as problem:
+        return error_of("RESULT_NOT_JSON", f"The call was carried out; its result is lost: {problem.detail}.")
+    limit = episode.services.value_bytes
+    if size > limit:
+        return error_of(
+            "RESULT_TOO_LARGE", f"The call was carried out; its result has more than {limit} bytes."
+        )
+    return content
 
 
 def _outcome(
@@ -88,7 +102,7 @@ def ask_again(episode: Episode, call: PlannedCall, reason: str) -> events.ToolCo
         episode.ledger.note(events.ApprovalSuperseded(approval=call.approval, call=call.call, reason=reason))
     spec = episode.tools[call.tool].spec
     try:
-        fresh = prepared(episode, call)
+        fresh = episode.prepare(call)
     except ToolError as problem:
         return refuse(episode, call, problem.code, problem.detail)
     verdict = episode.judge(spec, call.arguments)
@@ -120,20 +134,13 @@ def run_decided(episode: Episode, turn: Turn, decided: CallRecord) -> events.Too
     if tool is None:
         return refuse(episode, planned(decided), "TOOL_NOT_ADMITTED", decided.tool)
     try:
-        call = prepared(episode, planned(decided))
+        call = episode.prepare(planned(decided))
     except ToolError as problem:
         return refuse(episode, planned(decided), problem.code, problem.detail)
     verdict = episode.judge(tool.spec, call.arguments)
     if verdict.outcome == "refuse" or not approvals.still_bound(episode, tool.spec, decided, call):
         return ask_again(episode, call, "what would run is no longer what was approved")
     return run(episode, turn, call)
-
-
-def prepared(episode: Episode, call: PlannedCall) -> PlannedCall:
-    """Find out what a call would change now. Raises `ToolError`."""
-    return replace(
-        call, preparation=episode.tools[call.tool].prepare(call.arguments, episode.context(call.call))
-    )
 
 
 def planned(record: CallRecord) -> PlannedCall:
@@ -170,7 +177,7 @@ def repeat(episode: Episode, turn: Turn, call: CallRecord) -> events.ToolComplet
     if call.tool not in episode.tools:
         return refuse(episode, planned(call), "TOOL_NOT_ADMITTED", call.tool)
     try:
-        return run(episode, turn, prepared(episode, planned(call)))
+        return run(episode, turn, episode.prepare(planned(call)))
     except ToolError as problem:
         return refuse(episode, planned(call), problem.code, problem.detail)
 
@@ -181,10 +188,14 @@ def _reconcile(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.
     call = replace(
         planned(interrupted), preparation=Preparation(binding=binding if isinstance(binding, dict) else {})
     )
-    found = tool.reconcile(call.arguments, call.preparation, episode.context(call.call))
-    if found == "done":
-        result = tool.result_of(call.arguments, call.preparation)
-        return settle(episode, call, "edited" if call.edited else "executed", result, reconciled=True)
+    try:
+        found = tool.reconcile(call.arguments, call.preparation, episode.context(call.call))
+        if found == "done":
+            result = _kept(episode, tool.result_of(call.arguments, call.preparation))
+            return settle(episode, call, "edited" if call.edited else "executed", result, reconciled=True)
+    except Exception:
+        log.exception("tool %s could not say what became of a call", call.tool)
+        found = "unknown"
     if found == "not_done":
         return run(episode, turn, call)
     turn.lose(f"{call.tool} was interrupted and cannot say what happened", open_intents=(call.call,))

@@ -1,7 +1,8 @@
 """One worker's view of one invocation while it drives it."""
 
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lifecycle_core.contract import digests
 from lifecycle_core.contract.agents import AgentDefinition
@@ -14,6 +15,7 @@ from lifecycle_core.contract.ports import (
     Preparation,
     Tool,
     ToolContext,
+    ToolError,
     ToolSpec,
 )
 from lifecycle_core.engine import chain, guard
@@ -21,6 +23,8 @@ from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import Ledger
 from lifecycle_core.engine.redaction import Redactor, Stream
 from lifecycle_core.engine.services import Services
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +94,11 @@ class Episode:
         workflow = self.services.workflow.specs(self.result_schema, interaction=self.interaction)
         return (*workflow, *(tool.spec for tool in self.tools.values()))
 
+    def workflow(self) -> dict[str, ToolSpec]:
+        """Return the workflow tools by name, those included that this agent is not offered."""
+        specs = self.services.workflow.specs(self.result_schema, interaction=True)
+        return {spec.name: spec for spec in specs}
+
     def protect(self, secrets: Iterable[str]) -> None:
         """Keep leased secrets out of everything that is noted from now on."""
         self.redactor = Redactor(secrets)
@@ -103,9 +112,26 @@ class Episode:
         """Tell whether a value contains a leased secret."""
         return self.redactor.contains_secret(value)
 
+    def without_secrets(self, arguments: dict[str, Json]) -> dict[str, Json]:
+        """Return arguments of which even the digest tells nothing of a leased secret."""
+        kept = self.redactor.redact(arguments)
+        return kept if isinstance(kept, dict) else {}
+
     def context(self, call: str) -> ToolContext:
         """Say where a call of this invocation may act."""
         return self.services.context(self.record, self.agent, call, self.interruption)
+
+    def prepare(self, call: PlannedCall) -> PlannedCall:
+        """Find out what a call would change now. Raises `ToolError`, also where the tool itself is at fault."""
+        try:
+            preparation = self.tools[call.tool].prepare(call.arguments, self.context(call.call))
+        except ToolError:
+            raise
+        except Exception as fault:
+            # Nothing was done yet, so a tool that is out of order costs its own call and not the run.
+            log.exception("tool %s could not prepare a call", call.tool)
+            raise ToolError("TOOL_FAULT", type(fault).__name__) from fault
+        return replace(call, preparation=preparation)
 
     def judge(self, spec: ToolSpec, arguments: dict[str, Json]) -> Verdict:
         """Ask the gates about a call."""

@@ -30,5 +30,6 @@ class Interruption:
     def interrupt(self, reason: Reason) -> None:
         """Stop the turn."""
         self.reason = self.reason or reason
-        if self._stop is not None:
-            self._stop()
+        stop = self._stop  # the turn may end, and take it away, at any moment
+        if stop is not None:
+            stop()

@@ -72,6 +72,11 @@ class Ledger:
         ]
         return [fact.approval if isinstance(fact, events.ApprovalRequested) else fact.input for fact in asked]
 
+    @property
+    def settled(self) -> set[str]:
+        """Return the calls whose results are among the facts that are not yet committed."""
+        return {fact.call for fact in self._facts if isinstance(fact, events.ToolCompleted)}
+
     def follow(self, affinity: str, length: int) -> None:
         """Append the session messages that follow to the session of an affinity, which holds `length` of them."""
         self._affinity, self._session_length = affinity, length
@@ -88,7 +93,8 @@ class Ledger:
         """Write what was collected in one transaction.
 
         Raises `LedgerClosed` when the invocation has ended or another worker holds it; what was collected is then kept as late
-        facts, where it tells something.
+        facts, where it tells something. Raises `errors.StatusConflict` when the invocation is where it was and only the facts
+        no longer fit, because somebody decided meanwhile what they speak of.
         """
         facts, bodies = tuple(self._facts), tuple(self._messages)
         if not facts:
@@ -97,6 +103,8 @@ class Ledger:
         try:
             appended = self._append(facts, bodies, release)
         except (errors.StatusConflict, errors.LeaseLost, errors.NotFound) as cause:
+            if isinstance(cause, errors.StatusConflict) and cause.status == self.status:
+                raise
             self._keep_late(facts)
             raise LedgerClosed from cause
         self._claim = None

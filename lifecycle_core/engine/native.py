@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lifecycle_core.contract import errors, events, identities
 from lifecycle_core.contract.ports import (
@@ -27,6 +27,10 @@ log = logging.getLogger(__name__)
 
 class SessionLost(Exception):
     """The exact session could not be restored."""
+
+    def __init__(self, detail: str, *, reason: str = "CHILD_UNREACHABLE") -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class OpenFailed(Exception):
@@ -59,7 +63,7 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput) -> bool:
     except OpenFailed as failed:
         outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
     except SessionLost as lost:
-        outcome.lose(str(lost), reason="CHILD_UNREACHABLE")
+        outcome.lose(str(lost), reason=lost.reason)
     return False
 
 
@@ -70,11 +74,12 @@ def _drive(
     try:
         session.run(turn_input, carrier, lease.material)
     except TurnSuspended:
+        carrier.end()
         return True
     except LedgerClosed:
         raise
     except TurnInterrupted:
-        return False
+        pass  # What was collected so far decides.
     except Exception as fault:
         # Whatever a provider raises is one failure of the provider (reference: seed-contracts 6).
         log.exception("provider %s failed", episode.record.provider)
@@ -83,6 +88,7 @@ def _drive(
                 code=PROTOCOL_ERROR, detail=episode.redactor.text(f"{type(fault).__name__}: {fault}")
             )
         )
+    carrier.end()
     return False
 
 
@@ -93,7 +99,7 @@ def _leased(episode: Episode) -> Iterator[CredentialLease]:
         episode.protect(lease.material.values())
         yield lease
     finally:
-        lease.release()
+        _give_back(lease.release)
 
 
 @contextlib.contextmanager
@@ -104,7 +110,15 @@ def _session(episode: Episode) -> Iterator[NativeSession]:
         yield session
     finally:
         episode.interruption.watch(None)
-        session.dispose()
+        _give_back(session.dispose)
+
+
+def _give_back(release: Callable[[], None]) -> None:
+    """Give something back that the turn no longer needs; that it cannot be given back says nothing about the turn."""
+    try:
+        release()
+    except Exception:
+        log.exception("something of a turn could not be given back")
 
 
 def _open_or_restore(episode: Episode) -> NativeSession:
@@ -115,9 +129,8 @@ def _open_or_restore(episode: Episode) -> NativeSession:
 
 
 def _open(episode: Episode, affinity: str) -> NativeSession:
-    provider = episode.services.provider(episode.record.provider)
     try:
-        session = provider.open(_request(episode, "", ()))
+        session = episode.services.provider(episode.record.provider).open(_request(episode, "", ()))
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
@@ -138,14 +151,18 @@ def _open(episode: Episode, affinity: str) -> NativeSession:
 
 def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: int) -> NativeSession:
     messages = episode.services.journal.messages(episode.record.tenant, affinity)
-    provider = episode.services.provider(episode.record.provider)
     try:
+        provider = episode.services.provider(episode.record.provider)
         session = provider.restore(_request(episode, opaque_identity, messages))
-    except LookupError as cause:
-        raise SessionLost(f"the session could not be restored: {cause}") from cause
+    except errors.ProviderNotImplemented:
+        raise
+    except Exception as fault:
+        log.exception("provider %s could not restore a session", episode.record.provider)
+        why = episode.redactor.text(f"{type(fault).__name__}: {fault}")
+        raise SessionLost(f"the session could not be restored: {why}") from fault
     if session.opaque_identity != opaque_identity:
-        session.dispose()
-        raise SessionLost("another session came back")
+        _give_back(session.dispose)
+        raise SessionLost("another session came back", reason="CALL_INTERRUPTED")
     episode.session = opaque_identity
     episode.ledger.follow(affinity, len(messages))
     episode.ledger.note(

@@ -33,7 +33,7 @@ class Services:
 
     `agent` returns a registered version by tenant, name and binding; `provider` raises `errors.ProviderNotImplemented` and
     `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name; `context`
-    says where a call of an invocation may act.
+    says where a call of an invocation may act. `value_bytes` is how large a value the journal keeps, as canonical JSON.
     """
 
     journal: Journal
@@ -46,3 +46,4 @@ class Services:
     workflow: WorkflowTools
     gates: Sequence[Gate]
     timing: Timing = field(default_factory=Timing)
+    value_bytes: int = 4 * 1024 * 1024
