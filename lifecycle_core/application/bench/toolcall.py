@@ -17,6 +17,7 @@ from lifecycle_core.application import approvals, bootstrap, queries
 from lifecycle_core.application.bench import figures, model
 from lifecycle_core.application.bench.figures import Figure, Options
 from lifecycle_core.application.bench.stage import Stage, services
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.status import Status
 from lifecycle_core.providers.in_process import InProcessProvider
 from lifecycle_core.testing import answers
@@ -63,7 +64,11 @@ def _told(taken: dict[tuple[str, int], Samples], decisions: Samples, options: Op
     yield from figures.latencies("toolcall.gated.decision", decisions, "median", "p99")
     for calls in options.calls:
         share = (_median(taken["wire", calls]) - _median(taken["ungated", calls])) / figures.NS_PER_MS
-        conditions = {"calls": calls, "quantile": "median", "samples": len(taken["wire", calls])}
+        conditions: dict[str, Json] = {
+            "calls": calls,
+            "quantile": "median",
+            "samples": len(taken["wire", calls]),
+        }
         yield Figure(name="toolcall.wire", value=share, unit=figures.MS, conditions=conditions)
 
 
