@@ -43,6 +43,29 @@ BY_CODE: Final[dict[str, str | Promise]] = {
 }
 
 
+# What only the application says, in the words that it uses; and what the wire says.
+REASONS: Final[tuple[str | Promise, ...]] = (
+    _("You may not read this."),
+    _("Only an auditor may read this."),
+    _("Only an operator may decide approvals."),
+    _("Only an operator may answer questions."),
+    _("Only an operator may cancel an invocation."),
+    _("Only a coordinator may cancel a delivery."),
+    _("Only a coordinator may retire a delivery."),
+    _("Only a coordinator may resolve an unknown outcome."),
+    _("Only a host may start an invocation."),
+    _("Only an auditor may export journals."),
+    _("Only an auditor may verify journals."),
+    _("Only an administrator may do this."),
+    _("You are not a member of this tenant."),
+    _("You are not a member of any tenant."),
+    _("The request cannot be understood."),
+    _("This address does not answer that method."),
+    _("Send JSON as application/json."),
+    _("Something went wrong here; the log has the details."),
+)
+
+
 def sentence(refused: errors.Refused) -> str:
     """Return what a person is told about a refusal, in the language of the page."""
     return gettext(refused.sentence)
