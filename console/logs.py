@@ -11,15 +11,23 @@ SECRET_TEXT: Final = re.compile(r"\blcc_[0-9A-Za-z]{20,}|(?i:\bbearer\s+)\S+")
 REDACTED: Final = "[redacted]"
 
 
-def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Replace values under telling names, and bearer tokens wherever they stand."""
-    return {name: _redacted(name, value) for name, value in event.items()}
+def without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Replace values under telling names, and leave out requests, whose addresses may hold anything."""
+    event.pop("request", None)
+    return {name: value if name == "event" else _redacted(name, value) for name, value in event.items()}
 
 
 def _redacted(name: str, value: Any) -> Any:
-    if SECRET_NAMES.search(name) and name != "event":
+    if SECRET_NAMES.search(name):
         return REDACTED
-    return SECRET_TEXT.sub(REDACTED, value) if isinstance(value, str) else value
+    if isinstance(value, dict):
+        return {inner: _redacted(str(inner), item) for inner, item in value.items()}
+    return value
+
+
+def cleaned(logger: WrappedLogger, method: str, line: Any) -> str:
+    """Replace bearer tokens wherever they stand in a finished line, tracebacks included."""
+    return SECRET_TEXT.sub(REDACTED, str(line))
 
 
 SHARED: Final[list[Processor]] = [
@@ -34,11 +42,13 @@ SHARED: Final[list[Processor]] = [
 
 def configuration(form: Literal["json", "console"]) -> dict[str, Any]:
     """Return the `LOGGING` setting. All goes to standard error, so that commands keep standard output."""
-    end: list[Processor] = (
-        [structlog.processors.dict_tracebacks, redact, structlog.processors.JSONRenderer()]
+    # Tracebacks as text: the structured kind would write down local variables.
+    render: Processor = (
+        structlog.processors.JSONRenderer()
         if form == "json"
-        else [structlog.processors.format_exc_info, redact, structlog.dev.ConsoleRenderer(colors=False)]
+        else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     )
+    end: list[Processor] = [structlog.processors.format_exc_info, without_secrets, render, cleaned]
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -1,7 +1,7 @@
 """Look at the feed for one client, again and again, by the rights that it has at that moment.
 
-The first look is made in the request's own thread. Whoever waits after it holds neither a thread nor a connection: all wait for
-the same tail, and look again in the one thread that is there for those who catch up.
+The first look is made in the request's own thread, which gives its connection back. Whoever waits after it keeps nothing busy:
+all wait for the same tail, and look again in the one thread that is there for those who catch up.
 """
 
 import time
