@@ -33,7 +33,7 @@ def measure(options: Options) -> Iterator[Figure]:
     """Measure calls that run at once, calls that are asked about, and the wire."""
     secret = secrets.token_urlsafe(24)
     with ModelServer(_silent, secret=secret, keep=1) as server:
-        bench = _Bench(Stage(server.base_url, secret, max(options.calls)), server)
+        bench = _Bench(Stage(server.base_url, secret, max(WARM_UP, *options.calls)), server)
         runs: dict[str, Run] = {"ungated": bench.ungated, "gated": bench.gated, "wire": bench.wired}
         for run in runs.values():
             run(WARM_UP)
@@ -59,7 +59,10 @@ def _told(taken: dict[tuple[str, int], Samples], decisions: Samples, options: Op
         if few != many:
             ratio = _median(taken[name, many]) / _median(taken[name, few])
             yield Figure(
-                name=f"toolcall.{name}.ratio", value=ratio, unit="x", conditions={"calls": [few, many]}
+                name=f"toolcall.{name}.ratio",
+                value=ratio,
+                unit="x",
+                conditions={"calls": many, "base_calls": few},
             )
     yield from figures.latencies("toolcall.gated.decision", decisions, "median", "p99")
     for calls in options.calls:
