@@ -71,6 +71,11 @@ def once(run: Run, name: Name, body_digest: str, carry_out: Callable[[], Json], 
     return response
 
 
+def is_running() -> bool:
+    """Tell whether a command is being carried out here, whose transaction may hold several transitions."""
+    return _touched.get() is not None
+
+
 def touch(delivery: UUID | str) -> None:
     """Note that the command that is being carried out speaks of a delivery."""
     spoken_of = _touched.get()

@@ -14,6 +14,11 @@ HOLD: Final = Statement(
     "SELECT id, manifest_binding, activation_binding FROM journal_delivery"
     " WHERE tenant = %s AND identity = %s FOR NO KEY UPDATE"
 )
+DELIVERY_OF: Final = "(SELECT delivery_id FROM journal_invocation WHERE id = %s)"
+HOLD_OF: Final = Statement(f"SELECT id FROM journal_delivery WHERE id = {DELIVERY_OF} FOR NO KEY UPDATE")  # noqa: S608
+HOLD_INVOCATIONS: Final = Statement(
+    f"SELECT id FROM journal_invocation WHERE delivery_id = {DELIVERY_OF} ORDER BY id FOR NO KEY UPDATE"  # noqa: S608
+)
 RETIRED: Final = Statement("SELECT 1 FROM journal_tombstone WHERE tenant = %s AND delivery = %s")
 
 
@@ -42,3 +47,12 @@ def hold(run: Run, new: ports.NewInvocation, at_ms: int) -> UUID:
     if (row[1], row[2]) != (ref.manifest_binding, ref.activation_binding):
         raise errors.DeliveryConflict
     return as_uuid(row[0])
+
+
+def hold_with_invocations(run: Run, invocation: UUID) -> None:
+    """Lock the delivery of an invocation with all its invocations, for a transaction that may make several transitions.
+
+    Without this it would hold the feed's head, which its first transition takes, when it comes to lock the second invocation.
+    """
+    run(HOLD_OF, (invocation,)).fetchall()
+    run(HOLD_INVOCATIONS, (invocation,)).fetchall()

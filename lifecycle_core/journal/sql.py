@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from lifecycle_core.contract import errors
+
 
 class Statement:
     """One statement in both dialects."""
@@ -53,3 +55,10 @@ def runner(connection: BaseDatabaseWrapper) -> Run:
 def as_uuid(value: Any) -> UUID:
     """Read an identity as either driver gives it."""
     return value if isinstance(value, UUID) else UUID(value)
+
+
+def plain(text: str) -> str:
+    """Return a text that every database can hold. Raises `errors.NotCanonical` for U+0000."""
+    if "\x00" in text:
+        raise errors.NotCanonical(detail="a name contains U+0000")
+    return text

@@ -9,7 +9,7 @@ from uuid import UUID
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.status import TERMINAL, WORKING, Status
 from lifecycle_core.journal.blobs import Folder
-from lifecycle_core.journal.sql import Run, Statement
+from lifecycle_core.journal.sql import Result, Run, Statement
 
 
 @dataclass(kw_only=True, slots=True)
@@ -93,6 +93,11 @@ class Work:
     def conflict(self) -> errors.StatusConflict:
         """Return the refusal of a change that no longer fits."""
         return errors.StatusConflict(status=self.standing.status)
+
+    def one(self, result: Result) -> None:
+        """Refuse the change unless a statement changed exactly one row."""
+        if result.rowcount != 1:
+            raise self.conflict()
 
 
 def lock(run: Run, invocation: UUID) -> Standing:

@@ -99,6 +99,8 @@ class Store:
     def append(self, change: ports.Change) -> ports.Appended:
         """Make one transition. Raises what `contract.ports.Change` says, and `errors.NotFound`."""
         with self._writing() as run:
+            if commands.is_running():
+                deliveries.hold_with_invocations(run, change.invocation)
             work = self._work(run, standing.lock(run, change.invocation), change.at_ms)
             before = standing.Before.of(work.standing)
             status = _allowed(work.standing, change)

@@ -15,11 +15,15 @@ CLAIMABLE: Final = Statement(
     f" AND lease_expires_at > 0 AND lease_expires_at <= %s AND {TENANT}"
     " ORDER BY created_at LIMIT %s"
 )
+# An invocation of which nobody knows how it ended keeps its requests, and they keep waiting for whoever resolves it.
+OF_LIVE: Final = (
+    "invocation_id IN (SELECT id FROM journal_invocation WHERE status IN ('running', 'awaiting-input'))"
+)
 EXPIRED: Final = Statement(
-    "SELECT 'approval', id, invocation_id, call, expires_at FROM journal_approval"
-    " WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s"
+    "SELECT 'approval', id, invocation_id, call, expires_at FROM journal_approval"  # noqa: S608
+    f" WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s AND {OF_LIVE}"
     " UNION ALL SELECT 'input', id, invocation_id, call, expires_at FROM journal_inputrequest"
-    " WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s"
+    f" WHERE state = 'pending' AND expires_at > 0 AND expires_at <= %s AND {OF_LIVE}"
     " ORDER BY expires_at LIMIT %s"
 )
 

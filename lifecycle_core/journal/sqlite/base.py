@@ -22,7 +22,7 @@ from django.db.backends.sqlite3 import base
 from lifecycle_core.journal.sqlite import keeper, writer
 
 READS: Final = re.compile(
-    r"\s*(SELECT|EXPLAIN|VALUES|PRAGMA(?!\s+(wal_checkpoint|journal_mode|optimize))"
+    r"\s*(SELECT|EXPLAIN|VALUES|PRAGMA(?!\s+(wal_checkpoint|optimize|journal_mode\s*=|user_version\s*=))"
     r"|WITH(?!.*\b(INSERT|UPDATE|DELETE|REPLACE)\b))\b",
     re.IGNORECASE | re.DOTALL,
 )

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from django.db import connections
+from django.db import connection, connections
+
+from lifecycle_core.journal.sqlite import writer
 
 SECONDS = 30
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,6 +40,23 @@ def together[T](*functions: Callable[[], T]) -> list[T | Exception]:
 def won(results: Sequence[object]) -> list[object]:
     """Return what was no exception."""
     return [result for result in results if not isinstance(result, Exception)]
+
+
+def until_somebody_waits() -> None:
+    """Go on as soon as another thread waits for a lock of the database that this one holds."""
+    for _ in range(SECONDS * 1000):
+        if _somebody_waits():
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("nobody came to wait")
+
+
+def _somebody_waits() -> bool:
+    if connection.vendor == "sqlite":
+        return bool(writer.of(str(connection.settings_dict["NAME"]))._queue._waiting)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone() is not None
 
 
 class Child:

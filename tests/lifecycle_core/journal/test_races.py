@@ -2,6 +2,7 @@
 
 import functools
 import random
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +10,10 @@ from django.db import transaction
 
 from lifecycle_core.contract import errors, events, ports
 from lifecycle_core.contract.status import Status
-from lifecycle_core.journal import feed, models, projections, verification
+from lifecycle_core.journal import feed, models, verification
+from lifecycle_core.journal.projections import approvals
 from lifecycle_core.journal.sql import Statement
+from lifecycle_core.journal.standing import Work
 from lifecycle_core.journal.store import Store
 from tests.lifecycle_core.journal import making, racing
 
@@ -44,10 +47,10 @@ def test_without_the_comparison_a_later_decision_would_overwrite(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: the race is real, and it is the conditional update that decides it."""
-    careless = projections.APPROVAL_DECIDED.postgresql.decode().replace(" AND state = 'pending'", "")
-    monkeypatch.setattr(projections, "APPROVAL_DECIDED", Statement(careless))
-    monkeypatch.setattr(projections, "DECIDED", Statement("SELECT %s, %s, %s, %s, %s, %s"))
-    monkeypatch.setattr(projections, "one", lambda work, result: None)
+    careless = approvals.DECIDED.postgresql.decode().replace(" AND state = 'pending'", "")
+    monkeypatch.setattr(approvals, "DECIDED", Statement(careless))
+    monkeypatch.setattr(approvals, "DECISION", Statement("SELECT %s, %s, %s, %s, %s, %s"))
+    monkeypatch.setattr(Work, "one", lambda work, result: None)
     run = making.running(store)
     results = racing.together(*deciders(run, run.ask("c1")))
     assert len(racing.won(results)) > 1
@@ -122,6 +125,31 @@ def test_one_key_has_one_effect_however_many_send_it_at_once(store: Store) -> No
     results = racing.together(*[send] * 8)
     assert len(set(map(str, results))) == 1
     assert models.Event.objects.filter(kind="output.produced").count() == 1
+
+
+def test_a_command_of_several_transitions_blocks_nobody_for_good(store: Store) -> None:
+    """It holds the feed's head after its first transition; who holds the second invocation must not wait for that."""
+    first, second = making.running(store), making.running(store)
+    second.append(making.output(1))
+    models.Invocation.objects.filter(id=second.id).update(delivery=first.delivery)
+    command = ports.Command(key="k", body_digest="sha256:1")
+    half = threading.Event()
+
+    def both() -> int:
+        first.append(making.output(1))
+        half.set()
+        racing.until_somebody_waits()
+        return second.append(making.output(2)).position
+
+    def carry_out() -> object:
+        return store.once(making.TENANT, "user:ann", command, both, at_ms=making.NOW)
+
+    def other() -> object:
+        half.wait(10)
+        return second.append(making.output(3))
+
+    results = racing.together(carry_out, other)
+    assert len(racing.won(results)) == 2, results
 
 
 def test_a_session_is_bound_by_one_of_two(store: Store) -> None:
@@ -228,6 +256,7 @@ class Follower:
 DECIDING = """
 import uuid
 from lifecycle_core.contract import errors
+from lifecycle_core.journal.standing import Work
 from lifecycle_core.journal.store import Store
 from tests.lifecycle_core.journal import making
 
