@@ -1,5 +1,6 @@
 """Decide approvals. One conditional update decides; whoever comes second is told who decided what, and when."""
 
+from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
@@ -7,7 +8,7 @@ from lifecycle_core.application import bootstrap, commands, permissions, queries
 from lifecycle_core.application.reading import approvals as rows
 from lifecycle_core.application.reading.approval_rows import ApprovalRow
 from lifecycle_core.application.resources import ApprovalItem
-from lifecycle_core.contract import errors
+from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
@@ -47,73 +48,91 @@ def decide(
     """
     found = rows.row(actor, approval)
     permissions.check_can_decide(actor)
-    _check_form(decision, arguments, result)
-    body: Json = {
-        "approval": str(approval),
-        "decision": decision,
-        "request_digest": request_digest,
-        "arguments": None if isinstance(arguments, Missing) else arguments,
-        "reason": reason,
-        "result": None if isinstance(result, Missing) else result,
-    }
-
-    command = commands.Command.of("decide", key, body)
+    choice = Choice(decision, request_digest, arguments, reason, result)
+    choice.check_form()
+    command = commands.Command.of("decide", key, {"approval": str(approval), **choice.as_json()})
     if not command.is_answered(actor):
-        facts = _facts(actor, found, decision, request_digest, arguments, reason, result)
-        command.once(actor, lambda: _resolve(actor, found, decision, request_digest, facts))
+        facts = _facts(actor, found, choice)
+        command.once(actor, lambda: _resolve(actor, found, choice, facts))
     return queries.approval(actor, found.id)
 
 
-def _check_form(decision: Decision, arguments: Json | Missing, result: Json | Missing) -> None:
-    """Refuse what a decision needs and lacks, and what it does not take."""
-    expected = {"edit": "arguments", "respond": "result"}.get(decision)
-    for name, value in (("arguments", arguments), ("result", result)):
-        given = not isinstance(value, Missing)
-        if given != (name == expected):
-            detail = f"a decision to {decision} takes {'no' if given else ''} {name}".replace("  ", " ")
-            raise errors.SchemaInvalid(problems=[Problem(f"/{name}", detail)])
+@dataclass(frozen=True)
+class Choice:
+    """What somebody decides, on the question behind which digest."""
+
+    decision: Decision
+    request_digest: str
+    arguments: Json | Missing
+    reason: str
+    result: Json | Missing
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what tells one choice from another."""
+        return {
+            "decision": self.decision,
+            "request_digest": self.request_digest,
+            "arguments": None if isinstance(self.arguments, Missing) else self.arguments,
+            "reason": self.reason,
+            "result": None if isinstance(self.result, Missing) else self.result,
+        }
+
+    def check_form(self) -> None:
+        """Refuse what is no decision, what a decision needs and lacks, and what it does not take."""
+        if self.decision not in STATES:
+            raise errors.SchemaInvalid(problems=[Problem("/decision", f"use one of {', '.join(STATES)}")])
+        expected = {"edit": "arguments", "respond": "result"}.get(self.decision)
+        for name, value in (("arguments", self.arguments), ("result", self.result)):
+            given = not isinstance(value, Missing)
+            if given != (name == expected):
+                detail = f"a decision to {self.decision} takes {'no' if given else ''} {name}".replace(
+                    "  ", " "
+                )
+                raise errors.SchemaInvalid(problems=[Problem(f"/{name}", detail)])
+
+    def is_that_of(self, item: ApprovalItem) -> bool:
+        """Tell whether a decided approval got what this choice would give it."""
+        if self.decision == "edit":
+            return digests.same(item.arguments, self.arguments)
+        if self.decision == "respond":
+            return item.result is not None and digests.same(item.result["content"], self.result)
+        return True
 
 
-def _resolve(
-    actor: Actor, found: ApprovalRow, decision: Decision, request_digest: str, facts: list[Event]
-) -> UUID:
+def _resolve(actor: Actor, found: ApprovalRow, choice: Choice, facts: list[Event]) -> UUID:
     """Make the decision a fact, unless somebody was first."""
     try:
         if facts:
             requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation, facts, by=actor.name)
     except errors.AlreadyDecided:
-        _raise_unless_repeated(actor, rows.row(actor, found.id), decision, request_digest)
+        _raise_unless_repeated(actor, rows.row(actor, found.id), choice)
     return found.id
 
 
-def _raise_unless_repeated(actor: Actor, found: ApprovalRow, decision: Decision, request_digest: str) -> None:
+def _raise_unless_repeated(actor: Actor, found: ApprovalRow, choice: Choice) -> None:
     """Let a person repeat what he himself decided; tell everybody else who was first."""
-    same = (STATES[decision], actor.name, request_digest)
-    if (found.state, found.closed_by, found.request_digest) == same:
+    same = (STATES[choice.decision], actor.name, choice.request_digest)
+    repeats = (found.state, found.closed_by, found.request_digest) == same
+    if repeats and choice.is_that_of(queries.approval(actor, found.id)):
         return
     if found.state == "expired":
         raise errors.RequestExpired
     raise errors.AlreadyDecided(state=found.state, by=found.closed_by, at_ms=found.closed_at or 0)
 
 
-def _facts(
-    actor: Actor,
-    found: ApprovalRow,
-    decision: Decision,
-    request_digest: str,
-    arguments: Json | Missing,
-    reason: str,
-    result: Json | Missing,
-) -> list[Event]:
+def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
     """Return what a decision would make true; nothing when the same person has already made it so."""
     if found.state != "pending":
-        _raise_unless_repeated(actor, found, decision, request_digest)
+        _raise_unless_repeated(actor, found, choice)
         return []
-    if found.request_digest != request_digest:
+    if found.request_digest != choice.request_digest:
         raise errors.DigestMismatch
     pending = _call(found.invocation, found.model_turn, found.call, found.status)
-    said = approvals.Said(approval=str(found.id), by=actor.name, request_digest=request_digest, reason=reason)
-    match decision:
+    said = approvals.Said(
+        approval=str(found.id), by=actor.name, request_digest=choice.request_digest, reason=choice.reason
+    )
+    arguments, result = choice.arguments, choice.result
+    match choice.decision:
         case "approve":
             return approvals.approve(pending, said)
         case "edit" if not isinstance(arguments, Missing):

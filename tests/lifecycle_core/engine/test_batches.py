@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.contract import ports
+from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import ToolContext
 from tests.lifecycle_core.engine import world as w
@@ -122,8 +122,6 @@ def test_two_calls_with_equal_arguments_are_two_questions_and_two_runs(world: Wo
 
 
 def test_the_digest_of_one_call_decides_no_other(world: World, batch: UUID) -> None:
-    from lifecycle_core.contract import errors
-
     first, second = world.approvals(batch)
     with pytest.raises(errors.DigestMismatch):
         world.decide(first, request_digest=second.request_digest)
