@@ -99,14 +99,14 @@ class WatchedStore(Store):
 
 @dataclass
 class FakeTool:
-    """Do nothing but remember it. `state` is what a call would change; `found` is what reconciliation finds."""
+    """Do nothing but remember it. `state` is what a call would change; `found` is what reconciliation finds, or the truth."""
 
     name: str
     effect_class: EffectClass
     act: Callable[[dict[str, Json], ToolContext], Json] = lambda arguments, context: {"done": arguments}
     check: Callable[[dict[str, Json]], None] = lambda arguments: None
     state: Json = "as it was"
-    found: Literal["done", "not_done", "unknown"] = "unknown"
+    found: Literal["done", "not_done", "unknown", "truth"] = "unknown"
     ran: list[tuple[str, dict[str, Json]]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
@@ -140,6 +140,8 @@ class FakeTool:
         self, arguments: dict[str, Json], preparation: Preparation, context: ToolContext
     ) -> Literal["done", "not_done", "unknown"]:
         self.asked.append(context.call)
+        if self.found == "truth":
+            return "done" if any(call == context.call for call, _ in self.ran) else "not_done"
         return self.found
 
     def result_of(self, arguments: dict[str, Json], preparation: Preparation) -> Json:
