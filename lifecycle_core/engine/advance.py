@@ -83,7 +83,7 @@ def _settle_calls(episode: Episode, outcome: turn.Turn) -> list[events.ToolCompl
     """Give the calls of the last model turn their results, as far as people and the world allow; what speaks comes last."""
     calls = episode.services.journal.calls(episode.record.id, episode.model_turn)
     results: dict[str, events.ToolCompleted | None] = dict.fromkeys(call.id for call in calls)
-    speaking = episode.workflow()
+    speaking = episode.workflow
     for call in sorted(calls, key=lambda call: call.tool in speaking):
         results[call.id] = _settle(episode, outcome, call)
         if outcome.uncertain or outcome.failure:
@@ -101,7 +101,7 @@ def _settle(episode: Episode, outcome: turn.Turn, call: CallRecord) -> events.To
             return effects.run_decided(episode, outcome, call)
         case "intended":
             return effects.recover(episode, outcome, call)
-        case "requested" if call.tool in episode.workflow():
+        case "requested" if call.tool in episode.workflow:
             return speech.speak(episode, outcome, effects.planned(call))
         case "requested":
             return effects.repeat(episode, outcome, call)

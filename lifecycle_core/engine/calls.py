@@ -47,7 +47,7 @@ def admit(episode: Episode, index: int, proposed: ProposedCall) -> Admission:
 
 def _known(episode: Episode) -> dict[str, ToolSpec]:
     # The input request is known even where it is not offered: asking without the capability is a failure of its own.
-    return {name: tool.spec for name, tool in episode.tools.items()} | episode.workflow()
+    return {name: tool.spec for name, tool in episode.tools.items()} | episode.workflow
 
 
 def _check_arguments(episode: Episode, spec: ToolSpec, proposed: ProposedCall) -> None:

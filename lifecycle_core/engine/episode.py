@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from lifecycle_core.contract import digests
 from lifecycle_core.contract.agents import AgentDefinition
@@ -41,7 +42,7 @@ class PlannedCall:
     attempt: int = 1
     edited: bool = False
 
-    @property
+    @cached_property
     def arguments_digest(self) -> str:
         return digests.digest(self.arguments)
 
@@ -94,6 +95,7 @@ class Episode:
         workflow = self.services.workflow.specs(self.result_schema, interaction=self.interaction)
         return (*workflow, *(tool.spec for tool in self.tools.values()))
 
+    @cached_property
     def workflow(self) -> dict[str, ToolSpec]:
         """Return the workflow tools by name, those included that this agent is not offered."""
         specs = self.services.workflow.specs(self.result_schema, interaction=True)

@@ -107,18 +107,20 @@ class Redactor:
 
 
 def _gather(value: Json, texts: list[str]) -> list[str]:
-    """Add every text of a JSON value, keys included, and every number as it is written."""
-    if isinstance(value, str):
-        texts.append(value)
-    elif isinstance(value, dict):
+    """Add every text of a JSON value, keys included, and everything else as it is written."""
+    if isinstance(value, dict):
         texts += value
-        for item in value.values():
-            _gather(item, texts)
+        items: Iterable[Json] = value.values()
     elif isinstance(value, list | tuple):
-        for item in value:
-            _gather(item, texts)
-    elif value is not None:
+        items = value
+    else:
         texts.append(str(value))
+        return texts
+    for item in items:
+        if type(item) is str:
+            texts.append(item)
+        else:
+            _gather(item, texts)
     return texts
 
 

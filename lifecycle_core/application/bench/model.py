@@ -1,13 +1,22 @@
 """A model that calls one tool again and again and then completes, and two tools that do nothing."""
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.contract.ports import EffectClass, Preparation, Tool, ToolContext
+from lifecycle_core.contract.ports import (
+    EffectClass,
+    ModelAnswer,
+    Preparation,
+    ProposedCall,
+    Tool,
+    ToolContext,
+)
 from lifecycle_core.testing.answers import Answer, Call
 from lifecycle_core.testing.chat_requests import ChatRequest
 from lifecycle_core.tools.specs import NotReconcilable, spec
+from lifecycle_core.tools.workflow import COMPLETE
 
 
 class NoOp(NotReconcilable):
@@ -35,23 +44,36 @@ TOOLS: Final[dict[str, Tool]] = {
 
 
 class Caller:
-    """Call a tool so many times, one call in each model turn, and note when it is asked for the next one."""
+    """Call a tool so many times, one call in each model turn, and note when it is asked for the next one.
+
+    It answers as a script does behind a wire, and at once in process, where nothing is measured but the console.
+    """
 
     def __init__(self, tool: str, calls: int) -> None:
         self._tool = tool
         self._calls = calls
         self.asked_ns: list[int] = []
 
-    def __call__(self, request: ChatRequest) -> Answer:
+    def script(self, request: ChatRequest) -> Answer:
         """Say what comes next, however long the chat is in the same time."""
+        number, tool, arguments = self._next()
+        call = Call(tool=tool, arguments=arguments, id=f"call_{number}")
+        return Answer(text=f"This is call {number}.", calls=(call,))
+
+    def respond(self, model: str, messages: Sequence[bytes]) -> ModelAnswer:
+        """Say the same in process."""
+        number, tool, arguments = self._next()
+        return ModelAnswer(
+            text=f"This is call {number}.",
+            reasoning="",
+            calls=(ProposedCall(call_id=f"call_{number}", tool=tool, arguments=arguments),),
+            finish="tool-calls",
+            usage={"input": 100, "output": 20, "cached": 0},
+        )
+
+    def _next(self) -> tuple[int, str, dict[str, Json]]:
         self.asked_ns.append(time.perf_counter_ns())
         number = len(self.asked_ns)
         if number > self._calls:
-            return Answer(
-                calls=(Call(tool="workflow_complete", arguments={"result": {"calls": self._calls}}),)
-            )
-        arguments: dict[str, Json] = {
-            "number": number,
-            "note": "Nothing has to be done, and it is done well.",
-        }
-        return Answer(text=f"This is call {number}.", calls=(Call(tool=self._tool, arguments=arguments),))
+            return number, COMPLETE, {"result": {"calls": self._calls}}
+        return number, self._tool, {"number": number, "note": "Nothing has to be done, and it is done well."}

@@ -90,11 +90,12 @@ class _Bench:
     def ungated(self, calls: int) -> Samples:
         """Run calls that need nobody, the model in process."""
         caller = model.Caller(model.UNGATED, calls)
-        return self._through(caller, calls, InProcessProvider(answers.in_process(caller)))
+        return self._through(caller, calls, InProcessProvider(caller.respond))
 
     def wired(self, calls: int) -> Samples:
         """Run calls that need nobody, the model behind a socket."""
-        self._server.script = caller = model.Caller(model.UNGATED, calls)
+        caller = model.Caller(model.UNGATED, calls)
+        self._server.script = caller.script
         return self._through(caller, calls, None)
 
     def _through(self, caller: model.Caller, calls: int, provider: InProcessProvider | None) -> Samples:
@@ -106,7 +107,7 @@ class _Bench:
     def gated(self, calls: int) -> Samples:
         """Run calls that a person is asked about and approves at once, the model in process."""
         caller = model.Caller(model.GATED, calls)
-        parts = services(InProcessProvider(answers.in_process(caller)))
+        parts = services(InProcessProvider(caller.respond))
         invocation = self._stage.start(calls)
         self._stage.drive(parts, invocation)
         samples = []
