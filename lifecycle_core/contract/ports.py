@@ -383,6 +383,7 @@ class Change:
     claim: Claim | None = None
     release: bool = False
     messages: SessionMessages | None = None
+    version: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,7 @@ class Control:
                 at_ms=self._clock.now_ms(),
                 transitions=machine.transitions(facts, ACTIVE),
                 events=facts,
+                version=record.version,  # what is asked meanwhile has to be closed as well
             )
             try:
                 return self._journal.append(change).status

@@ -255,12 +255,14 @@ def _numbered(work: Work, happened: Sequence[Event], actor: str) -> list[feed_he
 
 
 def _allowed(row: Standing, change: ports.Change) -> Status:
-    """Check status, fencing token and claim, and take the lease that is claimed; returns the next status."""
+    """Check status, version, fencing token and claim, and take the lease that is claimed; returns the next status."""
     if not change.events:
         raise ValueError("A change without events changes nothing.")
     if change.claim and not change.release and not WORKING.issuperset(change.transitions.values()):
         raise ValueError("A lease that is kept is held only while an invocation starts or runs.")
     if row.status not in change.transitions:
+        raise errors.StatusConflict(status=row.status)
+    if change.version is not None and change.version != row.version:
         raise errors.StatusConflict(status=row.status)
     if change.token is not None and (change.token != row.token or not row.worker):
         raise errors.LeaseLost
