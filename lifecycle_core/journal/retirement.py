@@ -13,9 +13,11 @@ from lifecycle_core.contract.status import Status
 from lifecycle_core.journal import commands, feed_head
 from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
+# No more than admission takes: a transition that stores something of the delivery looks at its key when it commits, and this
+# transaction may be waiting for that transition's invocation.
 HOLD: Final = Statement(
     "SELECT identity, manifest_binding, activation_binding FROM journal_delivery"
-    " WHERE id = %s AND tenant = %s FOR UPDATE"
+    " WHERE id = %s AND tenant = %s FOR NO KEY UPDATE"
 )
 TOMBSTONE: Final = Statement('SELECT "authorization" FROM journal_tombstone WHERE id = %s AND tenant = %s')
 INVOCATIONS: Final = Statement(

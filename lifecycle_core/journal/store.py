@@ -151,16 +151,17 @@ class Store:
         The same key and body get the stored answer and run nothing, also when both come at once. What `run` refuses is not
         remembered. Raises `errors.KeyReused`.
         """
-        with transaction.atomic(using=self._using):
-            return commands.once(
-                self._run(), commands.Name(tenant, actor, command.key), command.body_digest, run, at_ms
-            )
+        name = commands.Name(tenant, actor, command.key)
+        with self._writing() as write:
+            return commands.once(write, name, command.body_digest, run, at_ms)
 
     # ------------------------------------------------------------------------------------------------------- reading
 
     def answered(self, tenant: str, actor: str, command: ports.Command) -> commands.Answer | None:
         """Return the stored answer of a command, if it was carried out. Raises `errors.KeyReused`."""
-        return commands.answered(self._run(), commands.Name(tenant, actor, command.key), command.body_digest)
+        name = commands.Name(tenant, actor, command.key)
+        with self._reading() as run:
+            return commands.answered(run, name, command.body_digest)
 
     def load(self, invocation: UUID) -> ports.InvocationRecord:
         """Return where an invocation stands. Raises `errors.NotFound`."""

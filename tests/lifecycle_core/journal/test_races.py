@@ -172,6 +172,27 @@ def test_the_same_retirement_twice_cleans_up_once_and_both_get_it(store: Store) 
     assert models.Event.objects.filter(kind="delivery.retired").count() == 1
 
 
+def test_a_transition_that_commits_while_its_delivery_waits_to_be_retired_is_first(store: Store) -> None:
+    """It refers to the delivery when it commits, and the retirement holds that one already."""
+    run = making.running(store)
+    waiting, delivery = {Status.RUNNING: Status.AWAITING_INPUT}, run.delivery
+    begun = threading.Event()
+
+    def suspend() -> object:
+        with transaction.atomic():
+            suspended = events.TurnSuspended(open=[])
+            run.append(suspended, making.output(1, "x" * 100_000), to=waiting)
+            begun.set()
+            racing.until_somebody_waits()
+        return "suspended"
+
+    def retire() -> object:
+        begun.wait(10)
+        return store.retire(making.TENANT, delivery, authorization="a", by="user:carl", at_ms=making.LATER)
+
+    assert racing.together(suspend, retire) == ["suspended", delivery]
+
+
 def test_one_of_two_different_retirements_succeeds(store: Store) -> None:
     for _ in range(5):
         run = making.running(store)
