@@ -14,6 +14,7 @@ from lifecycle_core.contract import errors, events, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import ToolContext
 from lifecycle_core.contract.status import Status
+from lifecycle_core.engine.control import Control
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.testing.answers import Answer
 from tests.lifecycle_core.engine import world as w
@@ -383,8 +384,6 @@ def test_cancelling_a_delivery_cancels_what_has_not_ended_and_nothing_of_another
     ],
 )
 def test_the_aggregate_is_that_of_the_contract(statuses: tuple[Status, ...], process: str) -> None:
-    from lifecycle_core.engine.control import Control
-
     control = Control(journal=None, clock=None)  # type: ignore[arg-type]
     assert control.inspect(statuses) == process
 
