@@ -75,11 +75,25 @@ class Script:
         return self.answers.pop(0) if self.answers else Answer(calls=(COMPLETE,))
 
 
+class Bearers(dict[str, str]):
+    """The tokens of programs, made when one is needed: by role, by `role@tenant`, and the stranger's."""
+
+    def __missing__(self, who: str) -> str:
+        role, _, tenant = who.partition("@")
+        admin = permissions.command_line(tenant or "default")
+        self[who], _ = tokens.create(admin, name=role, roles=["host" if role == STRANGER else role])
+        return self[who]
+
+    def knows(self, who: str) -> bool:
+        """Tell whether a word names a program; any other word is sent as a token."""
+        return who.partition("@")[0] in {*roles.PERMISSIONS, STRANGER}
+
+
 @dataclass
 class Api:
     """Call the API as a program of some role; `role@tenant` is one of another tenant."""
 
-    bearers: Mapping[str, str]
+    bearers: Bearers
     client: Client = field(default_factory=Client)
 
     def get(self, path: str, who: str | None = "owner", **headers: str) -> Any:
@@ -98,7 +112,8 @@ class Api:
         content_type: str = "application/json",
     ) -> Any:
         """Send a request as it is."""
-        bearer = {"Authorization": f"Bearer {self.bearers.get(who, who)}"} if who else {}
+        token = self.bearers[who] if who and self.bearers.knows(who) else who
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
         return self.client.generic(
             method,
             f"/api/v1/{path}",
@@ -150,13 +165,7 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture
 def api(db: None) -> Api:
     tenants.add(ELSEWHERE)
-    bearers = {}
-    for tenant, suffix in (("default", ""), (ELSEWHERE, f"@{ELSEWHERE}")):
-        admin = permissions.command_line(tenant)
-        for role in roles.PERMISSIONS:
-            bearers[role + suffix], _ = tokens.create(admin, name=role, roles=[role])
-    bearers[STRANGER], _ = tokens.create(permissions.command_line("default"), name=STRANGER, roles=["host"])
-    return Api(bearers)
+    return Api(Bearers())
 
 
 @pytest.fixture

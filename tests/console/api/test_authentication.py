@@ -83,5 +83,6 @@ def test_a_token_in_the_address_does_not_count(api: Api, world: World) -> None:
 
 
 def test_a_token_whose_roles_changed_may_what_they_say_now(api: Api, world: World) -> None:
+    assert api.get("agents", "owner").status_code == 200
     Token.objects.filter(name="owner", tenant="default").update(roles=["viewer"])
     assert api.post("invocations", BODY, "owner").status_code == 403

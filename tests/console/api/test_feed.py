@@ -57,8 +57,9 @@ async def listened() -> None:
 
 
 @pytest.fixture(autouse=True)
-def rested() -> Iterator[None]:
-    """Let no thread of the following keep its connection to the test's database."""
+def rested(api: Api) -> Iterator[None]:
+    """Make the token that all use, and let no thread keep its connection to the test's database."""
+    assert api.bearers["viewer"]
     yield
     broadcast.stop()
 

@@ -161,14 +161,14 @@ def test_each_role_may_exactly_what_the_matrix_says(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("who", [None, "lcc_nobody", "", "lcc_" + "0" * 49])
-def test_nobody_gets_401(api: Api, operation: tuple[str, str], who: str | None) -> None:
+def test_nobody_gets_401(api: Api, operation: tuple[str, str]) -> None:
     things = dict.fromkeys(["name", "key", "delivery", "tombstone"], "x") | dict.fromkeys(
         ("uuid:invocation", "uuid:approval", "uuid:input"), NOT_THERE
     )
-    response = send(api, operation, {**things, "digest": DIGEST}, who)
-    assert (response.status_code, response.json()["code"]) == (401, "UNAUTHENTICATED")
-    assert "Bearer" in response["WWW-Authenticate"]
+    for who in (None, "", "lcc_nobody", "lcc_" + "0" * 49):
+        response = send(api, operation, {**things, "digest": DIGEST}, who)
+        assert (response.status_code, response.json()["code"]) == (401, "UNAUTHENTICATED")
+        assert "Bearer" in response["WWW-Authenticate"]
 
 
 ONE_THING: Final = [operation for operation in OPERATIONS if "{" in operation[1]]
@@ -176,23 +176,21 @@ IN_A_TENANT: Final = [op for op in ONE_THING if op[1].split("/")[0] not in ("pro
 
 
 @pytest.mark.parametrize("operation", IN_A_TENANT)
-@pytest.mark.parametrize("who", [f"owner@{ELSEWHERE}", STRANGER])
-def test_what_is_not_yours_is_not_there(
-    api: Api, things: dict[str, Any], operation: tuple[str, str], who: str
-) -> None:
-    if who == STRANGER and operation[1].startswith(("agents", "tombstones")):
-        return  # agents are there for all hosts, tombstones for none: the roles above say so
-    foreign = send(api, operation, things, who)
-    absent = send(api, operation, dict.fromkeys(things, NOT_THERE) | {"digest": DIGEST}, who)
-    assert foreign.status_code == absent.status_code == 404
-    assert foreign.content == absent.content
+def test_what_is_not_yours_is_not_there(api: Api, things: dict[str, Any], operation: tuple[str, str]) -> None:
+    nothing = dict.fromkeys(things, NOT_THERE) | {"digest": DIGEST}
+    # Agents are there for all hosts, tombstones for none: the roles above say so.
+    everybody = operation[1].startswith(("agents", "tombstones"))
+    for who in [f"owner@{ELSEWHERE}"] if everybody else [f"owner@{ELSEWHERE}", STRANGER]:
+        foreign, absent = send(api, operation, things, who), send(api, operation, nothing, who)
+        assert foreign.status_code == absent.status_code == 404
+        assert foreign.content == absent.content
 
 
-@pytest.mark.parametrize("path", ["deliveries", "invocations", "approvals", "inputs"])
-@pytest.mark.parametrize("who", [f"owner@{ELSEWHERE}", STRANGER])
-def test_lists_hold_only_what_is_yours(api: Api, things: dict[str, Any], path: str, who: str) -> None:
-    assert api.get(path).json()["items"]
-    assert api.get(path, who).json()["items"] == []
+def test_lists_hold_only_what_is_yours(api: Api, things: dict[str, Any]) -> None:
+    for path in ("deliveries", "invocations", "approvals", "inputs"):
+        assert api.get(path).json()["items"]
+        for who in (f"owner@{ELSEWHERE}", STRANGER):
+            assert api.get(path, who).json()["items"] == []
 
 
 def test_another_tenant_has_neither_agents_nor_tombstones(api: Api, things: dict[str, Any]) -> None:
