@@ -23,7 +23,7 @@ from lifecycle_core.engine import result_schema
 from lifecycle_core.engine.control import Control
 from lifecycle_core.engine.host import Host
 from lifecycle_core.engine.services import Services
-from lifecycle_core.journal import store
+from lifecycle_core.journal import blobs, store
 from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.providers import chat_completions, shells
 from lifecycle_core.providers.registry import Registry
@@ -54,7 +54,7 @@ def clock() -> SystemClock:
 @cache
 def journal() -> store.Store:
     """Return the journal; it tells of every commit by `signals.journal_advanced`."""
-    return store.Store(hint=_hint)
+    return store.Store(hint=_hint, limits=blobs.Limits(value=settings.LIFECYCLE_VALUE_BYTES))
 
 
 def _hint(tenant: str, position: int) -> None:
@@ -86,6 +86,7 @@ def services() -> Services:
         context=_context,
         workflow=Workflow(result_schema.check_form),
         gates=(AskGate(),),
+        value_bytes=settings.LIFECYCLE_VALUE_BYTES,
     )
 
 

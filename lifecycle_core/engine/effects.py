@@ -28,6 +28,8 @@ from lifecycle_core.engine.turn import Turn
 log = logging.getLogger(__name__)
 
 REPEATABLE = frozenset({EffectClass.READ_ONLY, EffectClass.IDEMPOTENT})
+# What a session's message has around the result that it tells.
+ENVELOPE_BYTES = 4096
 
 
 def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted | None:
@@ -72,15 +74,16 @@ def _dispatch(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCom
 
 
 def _kept(episode: Episode, content: Json) -> Json:
-    """Return a result that the journal can keep: what was done is a fact, also when its result is none."""
+    """Return a result that can be kept and told: what was done is a fact, also when its result is none."""
     try:
-        size = len(digests.canonical(content))
+        text = digests.canonical(content).decode()
+        told = len(digests.canonical(content if isinstance(content, str) else text))
     except errors.NotCanonical as problem:
         return error_of("RESULT_NOT_JSON", f"The call was carried out; its result is lost: {problem.detail}.")
-    limit = episode.services.value_bytes
-    if size > limit:
+    limit = episode.services.value_bytes - ENVELOPE_BYTES
+    if told > limit:
         return error_of(
-            "RESULT_TOO_LARGE", f"The call was carried out; its result has more than {limit} bytes."
+            "RESULT_TOO_LARGE", f"The call was carried out; its result takes more than {limit} bytes."
         )
     return content
 
