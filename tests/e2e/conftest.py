@@ -1,16 +1,42 @@
-"""A running console and a browser to look at it."""
+"""A running console and browsers to look at it."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, Page
 
+from tests.e2e.figures import Figures
+from tests.e2e.people import People
+from tests.e2e.puppet import Puppet
+from tests.e2e.rest import Rest
 from tests.harness import browser as browsers
 from tests.harness import demo as demos
 
-PICTURES = Path(os.environ.get("PICTURES", "test-output/pictures"))
+PICTURES = os.environ.get("PICTURES")
+
+figures_key = pytest.StashKey[Figures]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the list of what is measured."""
+    config.stash[figures_key] = Figures()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was measured, also when everything passes."""
+    if lines := config.stash[figures_key].lines():
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def figures(pytestconfig: pytest.Config) -> Figures:
+    """Take what a test measures; it is printed at the end and never asserted."""
+    return pytestconfig.stash[figures_key]
 
 
 @pytest.fixture(scope="session")
@@ -22,50 +48,51 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[demos.Demo]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Run one browser for all journeys; every test gets a context of its own."""
+    """Run one browser for all journeys; everybody gets a context of his own."""
     with browsers.started() as started:
         yield started
 
 
-@pytest.fixture
-def page(browser: Browser, server: demos.Demo) -> Iterator[Page]:
-    """Open a page in a fresh context; a script error or a refused resource fails the test."""
-    context = browser.new_context(base_url=server.url, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    complaints: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        if "Content Security Policy" in message.text:
-            complaints.append(message.text)
-
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", note)
-    yield page
-    context.close()
-    assert complaints == []
+@pytest.fixture(scope="session")
+def signed_in(browser: Browser, server: demos.Demo) -> People:
+    """Remember who has signed in, for the whole session."""
+    return People(browser=browser, demo=server)
 
 
 @pytest.fixture
-def sign_in(page: Page, server: demos.Demo) -> Callable[[str], Page]:
-    """Sign in as the person of a role, through the form."""
-
-    def as_role(role: str) -> Page:
-        page.goto("/")
-        page.fill("input[name=login]", server.users[role]["username"])
-        page.fill("input[name=password]", server.users[role]["password"])
-        page.click("form[action*=login] button[type=submit]")
-        page.wait_for_url("**/inbox/**")
-        return page
-
-    return as_role
+def people(signed_in: People) -> Iterator[People]:
+    """Open pages as the demo's people; a script error or a refused resource fails the test."""
+    yield signed_in
+    assert signed_in.leave() == []
 
 
 @pytest.fixture
-def picture(page: Page) -> Callable[[str], None]:
-    """Keep what the page looks like, as a file that a person can judge."""
+def page(people: People) -> Page:
+    """Open a page as a stranger."""
+    return people.stranger()
 
-    def keep(name: str) -> None:
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=PICTURES / f"{name}.png")
+
+@pytest.fixture
+def rest(server: demos.Demo) -> Iterator[Rest]:
+    """Speak to the console as a program with all rights."""
+    with Rest.of(server, "owner") as rest:
+        yield rest
+
+
+@pytest.fixture(scope="session")
+def puppet(server: demos.Demo) -> Iterator[Puppet]:
+    """Register an agent that makes whatever calls its input names."""
+    with Puppet.registered(server) as puppet:
+        yield puppet
+
+
+@pytest.fixture
+def picture() -> Callable[[Page, str], None]:
+    """Write what a page looks like into the folder that PICTURES names."""
+    folder = Path(PICTURES or "test-output/pictures")
+
+    def keep(page: Page, name: str, **options: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}.png", **options)
 
     return keep
