@@ -6,7 +6,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-SQLITE_SECONDS: Final = 5
+SQLITE_SECONDS: Final = 10
 LOCK_MS: Final = 5_000
 STATEMENT_MS: Final = 30_000
 IDLE_MS: Final = 60_000

@@ -1,6 +1,7 @@
 """The end of a tenant's feed: where events get their positions. Its row is the last lock of every transaction."""
 
 import functools
+import itertools
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -16,6 +17,9 @@ BEGIN: Final = Statement(
 FACTS: Final = Statement("SELECT seq, chain_head FROM journal_feedhead WHERE tenant = %s")
 ADD_FACT: Final = Statement("UPDATE journal_feedhead SET seq = %s, chain_head = %s WHERE tenant = %s")
 
+# Databases limit how many values a statement may bind.
+BATCH: Final = 500
+
 type EventRow = tuple[str, UUID | None, int, str, int, str, str, str]
 """Tenant, invocation, seq, kind, at, actor, stored payload and hash of an event that has no position yet."""
 
@@ -23,8 +27,9 @@ type EventRow = tuple[str, UUID | None, int, str, int, str, str, str]
 def add(run: Run, rows: list[EventRow]) -> int:
     """Insert events of one tenant in their order at the end of its feed; returns the position of the last."""
     last = _move(run, rows[0][0], len(rows))
-    first = last - len(rows) + 1
-    run(_insertion(len(rows)), [value for place, row in enumerate(rows, first) for value in (*row, place)])
+    placed = [(*row, place) for place, row in enumerate(rows, last - len(rows) + 1)]
+    for batch in itertools.batched(placed, BATCH):
+        run(_insertion(len(batch)), list(itertools.chain.from_iterable(batch)))
     return last
 
 

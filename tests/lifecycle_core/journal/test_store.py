@@ -8,7 +8,7 @@ from django.db import transaction
 
 from lifecycle_core.contract import errors, events, ports
 from lifecycle_core.contract.status import ACTIVE, TERMINAL, Status
-from lifecycle_core.journal import feed, models
+from lifecycle_core.journal import feed, models, verification
 from lifecycle_core.journal.store import Store
 from tests.lifecycle_core.journal import making
 
@@ -146,6 +146,13 @@ def test_seqs_and_positions_are_numbered_without_a_gap(store: Store) -> None:
         assert list(seqs) == list(range(1, run.record().version + 1))
     positions = models.Event.objects.order_by("position").values_list("position", flat=True)
     assert list(positions) == list(range(1, feed.head(making.TENANT)[1] + 1))
+
+
+def test_a_change_may_hold_very_many_events(store: Store) -> None:
+    run = making.running(store)
+    done = run.append(*(making.output(i) for i in range(8_000)))
+    assert (done.version, done.position) == (8_004, 8_004)
+    assert verification.verify(making.TENANT).intact
 
 
 def test_a_rollback_leaves_no_gap(store: Store) -> None:
