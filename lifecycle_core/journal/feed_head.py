@@ -28,7 +28,7 @@ def add(run: Run, rows: list[EventRow]) -> int:
     """Insert events of one tenant in their order at the end of its feed; returns the position of the last."""
     last = _move(run, rows[0][0], len(rows))
     placed = [(*row, place) for place, row in enumerate(rows, last - len(rows) + 1)]
-    for batch in itertools.batched(placed, BATCH):
+    for batch in itertools.batched(placed, BATCH, strict=False):
         run(_insertion(len(batch)), list(itertools.chain.from_iterable(batch)))
     return last
 
