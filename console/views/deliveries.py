@@ -6,6 +6,7 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from console import errors as http
 from console import sentences, words
@@ -62,7 +63,11 @@ def retire(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
     """Say what would be deleted and what would remain, and retire when the identity is typed."""
     delivery = queries.delivery(actor, delivery_id)
     refusal: errors.Refused | None = None
-    if request.method == "POST":
+    if request.method == "POST" and request.POST.get("typed", "") != delivery.identity:
+        refusal = errors.SchemaInvalid(
+            problems=[errors.Problem("/typed", _("This is not the identity of the delivery."))]
+        )
+    elif request.method == "POST":
         attempt = attempts.run(
             lambda: deliveries.retire(
                 actor,
@@ -91,9 +96,11 @@ def asking(
         "delivery": delivery,
         "tally": tally(delivery),
         "reasons": words.CANCEL_REASON.items(),
-        "typed": request.POST.get("authorization", ""),
+        "typed": request.POST.get("typed", ""),
+        "authorization": request.POST.get("authorization", delivery.identity),
         "key": uuid.uuid4(),
         "refusal": refusal and sentences.sentence(refusal),
+        "problems": getattr(refusal, "problems", ()),
     }
     status = http.status_of(refusal) if refusal else 200
     return shell.render(

@@ -29,7 +29,11 @@ def index(request: HttpRequest, actor: Actor, group: str = "mine") -> HttpRespon
     """Show one group of the inbox."""
     if group not in GROUPS:
         raise errors.NotFound
-    template = "inbox/news.html" if shell.wants_part(request, "entries") else "inbox/index.html"
+    template = "inbox/index.html"
+    if shell.wants_part(request, "entries"):
+        template = "inbox/news.html"
+    elif shell.wants_part(request, "detail"):
+        template = "inbox/index.html#detail"
     context = {**listing(request, actor, group), **after_decision(request, actor)}
     return shell.render(request, actor, template, context, section="inbox")
 

@@ -7,7 +7,9 @@ from typing import Concatenate, Final
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render as render_template
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django_htmx.http import HttpResponseClientRedirect
 
 from console import actors, errors
 from console.views import refusals
@@ -31,7 +33,7 @@ def page[**P](*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpReq
             if request.method not in allowed:
                 return refusals.page(request, errors.MethodNotAllowed(), allow=allowed)
             if not request.user.is_authenticated:
-                return redirect_to_login(request.get_full_path() if request.method in SAFE else "/")
+                return to_login(request)
             try:
                 actor = actors.of(request)
                 note_cursor(request, actor)
@@ -44,6 +46,13 @@ def page[**P](*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpReq
         return answer
 
     return decorate
+
+
+def to_login(request: HttpRequest) -> HttpResponse:
+    """Send whoever is not signed in to the door; htmx must not put the door into the page."""
+    if request.headers.get("HX-Request"):
+        return HttpResponseClientRedirect(reverse("account_login"))
+    return redirect_to_login(request.get_full_path() if request.method in SAFE else "/")
 
 
 def render(

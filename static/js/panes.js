@@ -7,8 +7,8 @@ function select() {
     if (wanted && row.parentElement.id === wanted) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
   }
-  if (!wanted) return;
-  document.querySelector(".panes")?.classList.add("opened");
+  document.querySelector(".panes")?.classList.toggle("opened", Boolean(wanted));
+  if (!detail.dataset.paneTitle) return;
   document.title = document.title.replace(/^.*(?= · [^·]+$)/, detail.dataset.paneTitle);
 }
 
