@@ -80,7 +80,8 @@ def _kept(episode: Episode, content: Json) -> Json:
         told = len(digests.canonical(content if isinstance(content, str) else text))
     except errors.NotCanonical as problem:
         return error_of("RESULT_NOT_JSON", f"The call was carried out; its result is lost: {problem.detail}.")
-    limit = episode.services.value_bytes - ENVELOPE_BYTES
+    most = episode.services.value_bytes
+    limit = max(most - ENVELOPE_BYTES, most // 2)
     if told > limit:
         return error_of(
             "RESULT_TOO_LARGE", f"The call was carried out; its result takes more than {limit} bytes."
