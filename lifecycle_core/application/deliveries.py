@@ -3,6 +3,8 @@
 from typing import Final
 from uuid import UUID
 
+from django.db import transaction
+
 from lifecycle_core.application import bootstrap, commands, permissions, queries
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
@@ -11,7 +13,7 @@ from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.engine.control import CancelReason
-from lifecycle_core.journal.models import Invocation
+from lifecycle_core.journal.models import Delivery, Invocation
 
 MAX_AUTHORIZATION: Final = 200
 
@@ -30,12 +32,18 @@ def cancel(
     body: Json = {"delivery": str(delivery), "reason": reason, "comment": comment}
 
     def run() -> UUID:
-        belonging = Invocation.objects.filter(delivery=found).order_by("id").values_list("pk", flat=True)
-        for invocation in list(belonging):
-            bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=comment)
+        with transaction.atomic():
+            for invocation in _held(found):
+                bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=comment)
         return found.pk
 
     return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))
+
+
+def _held(delivery: Delivery) -> list[UUID]:
+    """Lock the invocations of a delivery before the first of them writes a fact: the feed's head is always the last lock."""
+    rows = Invocation.objects.select_for_update(no_key=True).filter(delivery=delivery).order_by("id")
+    return list(rows.values_list("pk", flat=True))
 
 
 def retire(

@@ -203,7 +203,7 @@ class ProviderItem:
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptEntry:
-    """What was said or done, in order. `kind`: input, said, call, result, asked, decided, completed, ended.
+    """What was said or done, in order. `kind`: input, said, call, result, asked, decided, completed, ended, corrupt.
 
     `refers` is the identity of a call, approval or input; `text` or `value` is the content.
     """

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -12,7 +13,7 @@ from lifecycle_core.application.resources import DeliveryItem, InvocationItem, P
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.status import Status
-from lifecycle_core.journal.models import Delivery, Invocation
+from lifecycle_core.journal.models import Delivery
 
 
 def visible(actor: Actor) -> QuerySet[Delivery]:
@@ -37,23 +38,23 @@ def deliveries(
     rows = visible(actor)
     if text:
         rows = rows.filter(identity__icontains=text)
-    return paging.newest_first(rows, "created_at", cursor, limit, items)
+    return paging.newest_first(rows, "created_at", cursor, limit, partial(items, actor))
 
 
 def delivery(actor: Actor, delivery: UUID) -> DeliveryItem:
     """Return one delivery. Raises `errors.NotFound`."""
-    return items([row(actor, delivery)])[0]
+    return items(actor, [row(actor, delivery)])[0]
 
 
-def items(rows: Sequence[Delivery]) -> list[DeliveryItem]:
-    """Shape rows, with all their invocations."""
-    belonging = _invocations([found.pk for found in rows])
+def items(actor: Actor, rows: Sequence[Delivery]) -> list[DeliveryItem]:
+    """Shape rows, with those of their invocations that the actor may see: another host may have started some of them."""
+    belonging = _invocations(actor, [found.pk for found in rows])
     return [_item(found, belonging[str(found.pk)]) for found in rows]
 
 
-def _invocations(deliveries: list[UUID]) -> Mapping[str, list[InvocationItem]]:
+def _invocations(actor: Actor, deliveries: list[UUID]) -> Mapping[str, list[InvocationItem]]:
     belonging: defaultdict[str, list[InvocationItem]] = defaultdict(list)
-    rows = Invocation.objects.filter(delivery_id__in=deliveries).select_related("delivery")
+    rows = invocations.visible(actor).filter(delivery_id__in=deliveries).select_related("dispatched")
     for item in invocations.items(list(rows.order_by("created_at", "id"))):
         belonging[item.delivery_id].append(item)
     return belonging

@@ -1,14 +1,15 @@
 """The inbox: what needs me, what needs somebody else, what runs, what is done. Counts come from the queries of the lists."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from django.db.models import Q, QuerySet
 
-from lifecycle_core.application.reading import approvals, inputs, invocations
+from lifecycle_core.application.reading import approvals, inputs, invocations, stored
 from lifecycle_core.application.resources import InboxRow, Page
+from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor, Permission
+from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.status import TERMINAL, WORKING, Status
 from lifecycle_core.journal.models import Approval, InputRequest, Invocation
 
@@ -17,6 +18,7 @@ type Group = Literal["mine", "others", "running", "done"]
 GROUPS: Final[tuple[Group, ...]] = ("mine", "others", "running", "done")
 RISKS: Final = {"high": 0, "medium": 1, "low": 2}
 TITLE_CHARACTERS: Final = 200
+MAX_DIGITS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +41,20 @@ def inbox(
     `cursor` counts the rows that were seen: the open requests of a tenant are few, and they are ranked as a whole.
     """
     narrowed = Filters(**filters)
-    start = int(cursor) if cursor and cursor.isdecimal() else 0
+    start = _seen(cursor)
     limit = max(1, min(limit, 200))
     rows = _ranked(actor, group, narrowed, start + limit + 1)
     following = str(start + limit) if len(rows) > start + limit else None
     return Page(items=rows[start : start + limit], next=following)
+
+
+def _seen(cursor: str | None) -> int:
+    """Return how many rows were seen. Raises `errors.SchemaInvalid` for what is no cursor of this list."""
+    if not cursor:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < MAX_DIGITS):
+        raise errors.SchemaInvalid(problems=[Problem("/cursor", "this is not a cursor of this list")])
+    return int(cursor)
 
 
 def inbox_counts(actor: Actor, **filters: Any) -> dict[str, int]:
@@ -129,10 +140,11 @@ def _of_approval(row: Approval) -> InboxRow:
 
 
 def _of_input(row: InputRequest) -> InboxRow:
+    prompt = str(stored.reader(row.invocation.delivery_id)(row.prompt))
     return InboxRow(
         id=str(row.pk),
         kind="input",
-        title=row.prompt[:TITLE_CHARACTERS].removeprefix('"').removesuffix('"'),
+        title=prompt[:TITLE_CHARACTERS],
         agent=row.invocation.agent,
         delivery=row.invocation.delivery.identity,
         requester=row.invocation.requester,
@@ -160,8 +172,3 @@ def _of_invocation(row: Invocation) -> InboxRow:
         claimed_by=None,
         invocation=str(row.pk),
     )
-
-
-def first_open(actor: Actor) -> Sequence[InboxRow]:
-    """Return the first request that needs the actor, to select after a decision."""
-    return inbox(actor, "mine", limit=1).items

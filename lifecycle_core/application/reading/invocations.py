@@ -1,6 +1,5 @@
 """Invocations as they stand."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from lifecycle_core.journal.models import Approval, InputRequest, Invocation
 
 def visible(actor: Actor) -> QuerySet[Invocation]:
     """Return the invocations that an actor may see."""
-    rows = Invocation.objects.filter(tenant=actor.tenant).select_related("delivery")
+    rows = Invocation.objects.filter(tenant=actor.tenant).select_related("delivery", "dispatched")
     requester = permissions.requester_filter(actor)
     return rows if requester is None else rows.filter(requester=requester)
 
@@ -85,7 +84,9 @@ def _open_requests(invocations: list[UUID]) -> Mapping[UUID, list[OpenRequest]]:
 
 
 def _item(found: Invocation, waiting: list[OpenRequest]) -> InvocationItem:
-    dispatched = stored.reader(found.delivery_id)(found.dispatch)
+    read = stored.reader(found.delivery_id)
+    dispatched = read(found.dispatch)
+    disposition = read(found.disposition) if found.disposition else None
     value: Json = dispatched["input"] if isinstance(dispatched, dict) else None
     return InvocationItem(
         id=str(found.pk),
@@ -100,7 +101,7 @@ def _item(found: Invocation, waiting: list[OpenRequest]) -> InvocationItem:
         parent=str(found.parent) if found.parent else None,
         requester=found.requester,
         open_requests=waiting,
-        disposition=json.loads(found.disposition) if found.disposition else None,
+        disposition=disposition if isinstance(disposition, dict) else None,
         input=value,
         model_turns=found.model_turns,
         tool_calls=found.tool_calls,

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from lifecycle_core.application.reading import invocations, stored
 from lifecycle_core.application.reading.paging import MAX_LIMIT
 from lifecycle_core.application.resources import EventItem, Page, TranscriptEntry
+from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.journal import chain
@@ -100,7 +101,7 @@ def _payload(row: Event, read: Callable[[str], Json]) -> tuple[dict[str, Any], b
     try:
         payload: dict[str, Any] = json.loads(row.payload)
         return {name: read(json.dumps(value)) for name, value in payload.items()}, False
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError, errors.NotFound):
         return {"stored": row.payload}, True
 
 
@@ -118,16 +119,28 @@ def transcript(actor: Actor, invocation: UUID) -> list[TranscriptEntry]:
 
 def entry_of(item: EventItem) -> TranscriptEntry | None:
     """Return what an event adds to the conversation, if anything."""
+    if item.corrupt:
+        return _corrupt(item)
     tell = TELLERS.get(item.kind)
-    if tell is None or item.corrupt:
-        return None
-    told = tell(item.payload)
+    told = tell(item.payload) if tell else None
     if told is None:
         return None
     kind, who, text, value, refers = told
     return TranscriptEntry(
         seq=item.seq, at=item.at, kind=kind, who=who or item.actor, text=text, value=value, refers=refers
     )
+
+
+def _corrupt(item: EventItem) -> TranscriptEntry:
+    """Say that something stood here, and show what is stored now."""
+    return TranscriptEntry(
+        seq=item.seq, at=item.at, kind="corrupt", who="", text=item.kind, value=dict(item.payload), refers=""
+    )
+
+
+def _decided(p: Mapping[str, Any]) -> Told:
+    content = {"edit": "arguments", "respond": "result"}.get(p["decision"], "reason")
+    return ("decided", p["by"], p["decision"], p[content], p["approval"])
 
 
 def _said(p: Mapping[str, Any]) -> Told | None:
@@ -140,13 +153,7 @@ TELLERS: Mapping[str, Callable[[Mapping[str, Any]], Told | None]] = {
     "tool.requested": lambda p: ("call", "", p["tool"], p["arguments"], p["call"]),
     "tool.completed": lambda p: ("result", p["tool"], p["outcome"], p["content"], p["call"]),
     "approval.requested": lambda p: ("asked", "", p["tool"], None, p["approval"]),
-    "approval.decided": lambda p: (
-        "decided",
-        p["by"],
-        p["decision"],
-        p["arguments"] or p["reason"],
-        p["approval"],
-    ),
+    "approval.decided": _decided,
     "approval.expired": lambda p: ("decided", "", "expired", None, p["approval"]),
     "approval.superseded": lambda p: ("decided", "", "superseded", p["reason"], p["approval"]),
     "input.requested": lambda p: ("asked", "", p["prompt"], None, p["input"]),
