@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from daphne.endpoints import build_endpoint_description_strings
@@ -18,28 +19,34 @@ log = logging.getLogger(__name__)
 WORKERS: Final = "lifecycle_core.workers.embedded.EmbeddedWorkers"
 
 
-def prepare() -> None:
-    """Bring the database to the newest shape."""
-    call_command("migrate", verbosity=0, interactive=False)
+@contextmanager
+def alone() -> Iterator[None]:
+    """Be the one process that serves the data folder, with the database in its newest shape.
+
+    Raises `errors.ConfigurationInvalid` that names the process which serves it already.
+    """
+    with server.sole():
+        server.finish_restore()
+        call_command("migrate", verbosity=0, interactive=False)
+        yield
 
 
 def serve(host: str, port: int, *, on_ready: Callable[[str], None]) -> int:
     """Serve until a signal ends it; return the exit code. `on_ready` gets the address once everything answers."""
-    with server.sole():
-        workers: Any = import_string(WORKERS)(slots=settings.LIFECYCLE_WORKERS)
-        daphne = Server(
-            application=_application(),
-            endpoints=build_endpoint_description_strings(host=host, port=port),
-            signal_handlers=True,
-            ready_callable=lambda: _ready(daphne, workers, host, on_ready),
-            server_name="lifecycle-console",
-            websocket_timeout=86_400,
-            action_logger=None,
-        )
-        try:
-            daphne.run()
-        finally:
-            workers.stop()
+    workers: Any = import_string(WORKERS)(slots=settings.LIFECYCLE_WORKERS)
+    daphne: Any = Server(
+        application=_application(),
+        endpoints=build_endpoint_description_strings(host=host, port=port),
+        signal_handlers=True,
+        ready_callable=lambda: _ready(daphne, workers, host, on_ready),
+        server_name="lifecycle-console",
+        websocket_timeout=86_400,
+        action_logger=None,
+    )
+    try:
+        daphne.run()
+    finally:
+        workers.stop()
     if not daphne.listening_addresses:
         print(f"Nothing can listen on {host}:{port}; is it in use?", file=sys.stderr)  # noqa: T201
         return 1
@@ -52,7 +59,7 @@ def _application() -> Any:
     return application
 
 
-def _ready(daphne: Server, workers: Any, host: str, on_ready: Callable[[str], None]) -> None:
+def _ready(daphne: Any, workers: Any, host: str, on_ready: Callable[[str], None]) -> None:
     workers.start()
     _, port = daphne.listening_addresses[0]
     on_ready(f"http://{host}:{port}/")

@@ -3,10 +3,17 @@
 from contextlib import AbstractContextManager
 
 from django.conf import settings
+from django.db import connection
 
-from lifecycle_core.journal import sole_server
+from lifecycle_core.journal import backup, sole_server
 
 
 def sole() -> AbstractContextManager[None]:
     """Hold the folder's lifetime lock. Raises `errors.ConfigurationInvalid` that names the process which holds it."""
     return sole_server.hold(settings.LIFECYCLE_DATA)
+
+
+def finish_restore() -> None:
+    """Carry out a restore that was made ready and interrupted; call it before serving."""
+    if connection.vendor == "sqlite":
+        backup.finish(data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS)

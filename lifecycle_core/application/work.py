@@ -1,9 +1,11 @@
 """What workers ask of the application: what is there to do, and do it. Who runs turns is chosen above (`workers`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+from django.db import connection
 
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract.status import WORKING, Status
@@ -24,10 +26,23 @@ class Waiting:
     resumes: bool
 
 
-def claimable(limit: int) -> list[Waiting]:
-    """Return invocations that a worker can drive now, those that wait longest first."""
-    found = bootstrap.journal().claimable(bootstrap.clock().now_ms(), limit)
-    return [Waiting(invocation=f.invocation, resumes=f.status is Status.AWAITING_INPUT) for f in found]
+def claimable(limit: int, without: Collection[UUID] = ()) -> list[Waiting]:
+    """Return at least `limit` invocations that a worker can drive now, if there are so many; those that wait longest first.
+
+    `without` names those that the worker cannot take. However many others wait, those for which people have decided something
+    are among them.
+    """
+    most = limit + len(without)
+    found = bootstrap.journal().claimable(bootstrap.clock().now_ms(), most)
+    waiting = [Waiting(invocation=f.invocation, resumes=f.status is Status.AWAITING_INPUT) for f in found]
+    if len(waiting) == most:
+        waiting = [*_resumes(most), *(one for one in waiting if not one.resumes)]
+    return [one for one in waiting if one.invocation not in without]
+
+
+def _resumes(limit: int) -> list[Waiting]:
+    rows = Invocation.objects.filter(ready=True, status=Status.AWAITING_INPUT).order_by("created_at")
+    return [Waiting(invocation=found, resumes=True) for found in rows.values_list("pk", flat=True)[:limit]]
 
 
 def drive(invocation: UUID, worker: str, interruption: Interruption) -> None:
@@ -66,7 +81,12 @@ def _interrupt_if_lost(invocation: UUID, interruption: Interruption, worker: str
 
 
 def void_leases() -> int:
-    """End the leases of a process that is gone, where only one process ever runs turns; return how many there were."""
+    """End the leases of a process that is gone and return how many there were.
+
+    Only on the embedded database, whose one serving process holds the lock of its folder; elsewhere leases run out.
+    """
+    if connection.vendor != "sqlite":
+        return 0
     return bootstrap.journal().void_leases(bootstrap.clock().now_ms())
 
 

@@ -58,8 +58,10 @@ class Command(ConsoleCommand):
             self.stdout.write("\n".join(table(figures)))
 
     def _here(self, options: Mapping[str, Any]) -> Figures:
-        serving.prepare()
-        return runs.here(options["names"], Options(**{name: options[name] for name in asdict(DEFAULT)}))
+        with serving.alone():
+            yield from runs.here(
+                options["names"], Options(**{name: options[name] for name in asdict(DEFAULT)})
+            )
 
 
 def counts(text: str) -> tuple[int, ...]:

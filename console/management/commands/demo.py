@@ -25,10 +25,9 @@ class Command(ConsoleCommand):
         parser.add_argument("--json", action="store_true", help="print people and tokens as one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        serving.prepare()
         folder = settings.LIFECYCLE_DATA / "workspaces" / demo.WORKSPACE
         demo.files(folder)
-        with demo.running(settings.LIFECYCLE_DATA, _real_model()) as state:
+        with serving.alone(), demo.running(settings.LIFECYCLE_DATA, _real_model()) as state:
             settings.LIFECYCLE_WORKSPACES[demo.WORKSPACE] = folder
             settings.LIFECYCLE_HTTP_ORIGINS |= {demo.endpoint_origin(settings.LIFECYCLE_DATA)}
             self._introduce(state, as_json=options["json"])

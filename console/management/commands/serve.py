@@ -26,9 +26,10 @@ class Command(ConsoleCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        serving.prepare()
-        self._first_owner()
-        sys.exit(serving.serve(options["host"], options["port"], on_ready=self._ready))
+        with serving.alone():
+            self._first_owner()
+            code = serving.serve(options["host"], options["port"], on_ready=self._ready)
+        sys.exit(code)
 
     def _ready(self, address: str) -> None:
         self.stdout.write(f"READY {address}")

@@ -1,8 +1,6 @@
 """Read stored values, wherever their bytes lie."""
 
-import json
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -15,9 +13,3 @@ def reader(delivery: UUID) -> Callable[[str], Json]:
     """Return how to read the stored values of a delivery."""
     load = blobs.loader(sql.runner(connection), delivery)
     return lambda text: blobs.unfold(text, load)
-
-
-def mapping(text: str) -> dict[str, Any]:
-    """Return a small stored object, which never lies in a blob."""
-    value: dict[str, Any] = json.loads(text)
-    return value

@@ -1,0 +1,32 @@
+"""Back up and restore the embedded database with its keys. Whoever may run commands on the server may do this."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from lifecycle_core.application import bootstrap
+from lifecycle_core.contract import errors
+from lifecycle_core.journal import backup
+
+
+def write(file: Path) -> None:
+    """Write a backup while everything goes on, replacing the file in one step. Raises `errors.ConfigurationInvalid`."""
+    _check_embedded()
+    backup.write(file, keys=settings.LIFECYCLE_KEYS, at_ms=bootstrap.clock().now_ms())
+
+
+def restore(file: Path) -> None:
+    """Put a backup in the place of database and keys; followers of the feed are told to read anew.
+
+    Raises `errors.ConfigurationInvalid` for a file that is no backup, and while a server runs on the data folder.
+    """
+    _check_embedded()
+    backup.restore(file, data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS)
+
+
+def _check_embedded() -> None:
+    if connection.vendor != "sqlite":
+        raise errors.ConfigurationInvalid(
+            detail="Back PostgreSQL up with its own tools; this is for the embedded database."
+        )
