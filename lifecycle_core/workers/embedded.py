@@ -87,31 +87,34 @@ class EmbeddedWorkers:
         connections.close_all()
 
     def _take(self) -> None:
-        for found in work.claimable(limit=4 * self._slots):
-            if self._may_take(found):
-                self._pool.submit(self._drive, found.invocation)
+        for found in work.claimable(limit=4 * self._slots, without=self._held()):
+            with self._lock:
+                if self._may_take(found):
+                    self._running[found.invocation] = Interruption()
+                    self._pool.submit(self._drive, found.invocation)
+
+    def _held(self) -> set[UUID]:
+        """Return what is running here, and what has just failed and rests."""
+        now = time.monotonic()
+        with self._lock:
+            self._paused = {invocation: until for invocation, until in self._paused.items() if until > now}
+            return {*self._running, *self._paused}
 
     def _may_take(self, found: work.Waiting) -> bool:
-        """Keep a slot for an invocation, if there is one for its kind of work."""
-        with self._lock:
-            if self._stopping.is_set() or found.invocation in self._running:
-                return False
-            if self._paused.get(found.invocation, 0.0) > time.monotonic():
-                return False
-            kept = 0 if found.resumes else self._reserved
-            if len(self._running) >= self._slots - kept:
-                return False
-            self._running[found.invocation] = Interruption()
-            return True
+        """Tell whether there is a slot for an invocation of its kind; call it with the lock."""
+        if self._stopping.is_set() or found.invocation in self._running:
+            return False
+        kept = 0 if found.resumes else self._reserved
+        return len(self._running) < self._slots - kept
 
     def _drive(self, invocation: UUID) -> None:
         try:
             work.drive(invocation, self._name, self._running[invocation])
-            self._paused.pop(invocation, None)
         except Exception:
             # The lease runs out and somebody goes on from the journal; meanwhile the others must not suffer.
             log.exception("driving invocation %s failed", invocation)
-            self._paused[invocation] = time.monotonic() + PAUSE_AFTER_FAULT_SECONDS
+            with self._lock:
+                self._paused[invocation] = time.monotonic() + PAUSE_AFTER_FAULT_SECONDS
         finally:
             with self._lock:
                 del self._running[invocation]

@@ -19,6 +19,7 @@ from lifecycle_core.application import (
     inputs,
     invocations,
     queries,
+    signals,
     work,
 )
 from lifecycle_core.application.resources import ApprovalItem, EventItem, InputItem, InvocationItem
@@ -231,7 +232,7 @@ class World:
     def __init__(self, timing: Timing) -> None:
         self.clock = Clock()
         self.hints: list[int] = []
-        self.store = WatchedStore(hint=lambda tenant, position: self.hints.append(position))
+        self.store = WatchedStore(hint=self._hint)
         self.tools = {name: FakeTool(name, effect_class) for effect_class, name in BY_CLASS.items()}
         self.gates: list[Gate] = [AskGate()]
         self.scripts: dict[str, Sequence[Step]] = {}
@@ -266,6 +267,10 @@ class World:
         self.apply("worker")
 
     # What the engine is given.
+
+    def _hint(self, tenant: str, position: int) -> None:
+        self.hints.append(position)
+        signals.journal_advanced.send(sender=None, tenant=tenant, position=position)
 
     def _provider(self, key: str) -> ports.Provider:
         if key not in self.providers:
