@@ -19,7 +19,7 @@ from lifecycle_core.contract.errors import Problem
 
 ROOT: Final = "f"
 MOST_ROWS: Final = 200
-INTEGER: Final = re.compile(r"[+-]?\d{1,16}")
+INTEGER: Final = re.compile(r"[+-]?[0-9]{1,16}")
 
 
 class Posted(Protocol):
