@@ -9,7 +9,9 @@ from pathlib import Path
 def load(folder: Path, name: str, make: Callable[[], str] = lambda: secrets.token_urlsafe(64)) -> str:
     """Return the text of a key file, made when it is missing. Raises `OSError` when that is impossible."""
     path = folder / name
-    if not path.exists():
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
         _create(path, make())
     return path.read_text(encoding="ascii").strip()
 

@@ -210,11 +210,12 @@ class _Form:
     """One way in which a secret is written: per character, the ways to write it."""
 
     def __init__(self, characters: Iterable[_Choice]) -> None:
-        first, *rest = characters
-        self.longest = first.longest + sum(choice.longest for choice in rest)
-        self.full = re.compile(first.whole + "".join(choice.whole for choice in rest))
+        choices = list(characters)
+        self.longest = sum([choice.longest for choice in choices])
+        self.full = re.compile("".join([choice.whole for choice in choices]))
         # At the end of the text every further class matches: what is there may be the beginning of this form.
-        self.partial = re.compile(first.begun + "".join(choice.cut for choice in rest) + r"\Z")
+        cut = "".join([choice.cut for choice in choices[1:]])
+        self.partial = re.compile(rf"{choices[0].begun}{cut}\Z")
 
     def spans(self, text: str) -> Iterator[Span]:
         """Find every occurrence, overlapping ones included."""
@@ -255,7 +256,7 @@ def _base64_core(content: bytes, alignment: int) -> str:
     return digits[-(-alignment * 8 // 6) : len(padded) * 8 // 6]
 
 
-# Secrets come and go with every turn, characters do not: what is remembered here tells nothing of a secret.
+# Secrets come and go with every turn, characters do not: what is remembered tells which ones occur, not in which order.
 @lru_cache(maxsize=1024)
 def _written(character: str) -> _Choice:
     """Return the ways to write a character: as it is, percent-encoded, escaped as JSON once or twice, as a reference."""
