@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from daphne.endpoints import build_endpoint_description_strings
-from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.utils.module_loading import import_string
