@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils.module_loading import import_string
 
+from console.consumers.pressure import Server
 from lifecycle_core.application import server
 
 log = logging.getLogger(__name__)
