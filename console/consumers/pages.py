@@ -100,7 +100,7 @@ class PagesSocket(FollowingSocket):
 
 
 def hints(frames: Iterable[FeedFrame]) -> dict[str, Any]:
-    """Say what to fetch anew: the inbox, single requests, the list of invocations, what an invocation waits for."""
+    """Say what to fetch anew: the inbox, single requests, their results, the list of invocations, what waits."""
     kinds = {frame.event.kind for frame in frames}
     settled = {
         str(frame.event.payload.get("approval") or frame.event.payload.get("input"))
@@ -112,6 +112,7 @@ def hints(frames: Iterable[FeedFrame]) -> dict[str, Any]:
         "inbox": asked or bool(kinds & parts.STATUS_AFTER.keys()),
         "waiting": sorted({str(f.invocation) for f in frames if f.event.kind.startswith(ASKED)}),
         "requests": sorted(settled),
+        "finished": sorted({str(f.invocation) for f in frames if f.event.kind == "tool.completed"}),
         "started": "invocation.admitted" in kinds,
         "ended": sorted({str(f.invocation) for f in frames if f.event.kind in ENDED}),
     }

@@ -26,6 +26,13 @@ def detail(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpRe
     return card(request, actor, queries.approval(actor, approval_id))
 
 
+@shell.page("GET")
+def outcome(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpResponse:
+    """Show again what was just decided, with what came of it meanwhile."""
+    context = {"decided": queries.approval(actor, approval_id)}
+    return shell.render(request, actor, "inbox/just-done.html#decided", context, section="")
+
+
 @shell.page("POST")
 def decide(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpResponse:
     """Take a decision on exactly what was on screen."""

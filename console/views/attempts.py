@@ -1,5 +1,6 @@
-"""Try a use case whose refusal is shown where the person stands, instead of on a page of its own."""
+"""Try what may be refused, where the refusal is no page of its own."""
 
+import uuid
 from collections.abc import Callable
 
 from lifecycle_core.contract import errors
@@ -13,3 +14,11 @@ def run[T](use_case: Callable[[], T]) -> T | errors.Refused:
         raise
     except errors.Refused as refused:
         return refused
+
+
+def find[T](identity: str, query: Callable[[uuid.UUID], T]) -> T | None:
+    """Return what an address mentions beside its own subject; nothing when that is not there."""
+    try:
+        return query(uuid.UUID(identity))
+    except (ValueError, errors.NotFound):
+        return None

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from console.views import filters, shell
+from console.views import attempts, filters, shell
 from lifecycle_core.application import queries
 from lifecycle_core.application.resources import InboxRow
 from lifecycle_core.contract import errors
@@ -91,5 +91,8 @@ def after(request: HttpRequest, actor: Actor, done: str, kind: str) -> HttpRespo
 
 
 def after_decision(request: HttpRequest, actor: Actor) -> dict[str, object]:
-    """Say what was just decided or answered, so that it stays one key away."""
-    return {"decided": request.GET.get("decided", ""), "answered": request.GET.get("answered", "")}
+    """Say what was just decided or answered and what came of it, so that it stays one key away."""
+    return {
+        "decided": attempts.find(request.GET.get("decided", ""), lambda done: queries.approval(actor, done)),
+        "answered": attempts.find(request.GET.get("answered", ""), lambda done: queries.input(actor, done)),
+    }

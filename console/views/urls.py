@@ -22,6 +22,7 @@ urlpatterns = [
     path("inbox/badge/", inbox.badge, name="inbox-badge"),
     path("inbox/<str:group>/", inbox.index, name="inbox-group"),
     path("approvals/<uuid:approval_id>/", approvals.detail, name="approval"),
+    path("approvals/<uuid:approval_id>/outcome/", approvals.outcome, name="approval-outcome"),
     path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval-decide"),
     path("approvals/<uuid:approval_id>/edit/", approvals.edit, name="approval-edit"),
     path("inputs/<uuid:input_id>/", inputs.detail, name="input"),

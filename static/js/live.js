@@ -2,10 +2,12 @@
 const body = document.body;
 const lamp = document.getElementById("live");
 const SILENT = 25000;
+const MOMENT = 10000;
 let epoch = body.dataset.epoch;
 let position = Number(body.dataset.position || 0);
 let heard = 0;
 let lost = null;
+const passed = [];
 
 function say(state, values = {}) {
   if (!lamp) return;
@@ -53,10 +55,27 @@ function hint(hints) {
   if (hints.started) tell("lc:started");
   // A card whose own decision is under way waits for the answer to it.
   const deciding = document.querySelector("#detail .htmx-request");
-  if (!deciding) for (const identity of hints.requests) tell("lc:changed", of(identity, "request"));
+  for (const identity of hints.requests) pass("lc:changed", identity, "request", deciding);
+  for (const identity of hints.finished) pass("lc:finished", identity, "invocation", deciding);
   for (const identity of hints.waiting) tell("lc:waiting", of(identity, "invocation"));
   for (const identity of hints.ended) tell("lc:ended", of(identity, "invocation"));
 }
+
+// What is said while a card is on its way is said again when it is there: it may have been drawn before that was so.
+function pass(name, identity, attribute, later) {
+  const now = performance.now();
+  while (passed.length && passed[0][0] < now - MOMENT) passed.shift();
+  passed.push([now, name, identity, attribute]);
+  if (!later) tell(name, of(identity, attribute));
+}
+
+document.addEventListener("htmx:after:swap", (event) => {
+  if (event.detail.ctx?.target?.id !== "detail") return;
+  const since = performance.now() - MOMENT;
+  for (const [at, name, identity, attribute] of passed.splice(0)) {
+    if (at > since) tell(name, of(identity, attribute));
+  }
+});
 
 // A row that is there is replaced; a new one goes to the end, if the end is on the page.
 function placed(rows) {

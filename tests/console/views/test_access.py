@@ -27,6 +27,7 @@ LISTS: Final = (
 THINGS: Final = (
     ("approval", "approval"),
     ("approval-edit", "approval"),
+    ("approval-outcome", "approval"),
     ("input", "input"),
     ("invocation", "invocation"),
     ("transcript", "invocation"),

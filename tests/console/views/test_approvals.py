@@ -193,3 +193,22 @@ class TestEdit:
         )
         answer = self.editor(operator, approval)
         assert answer["Location"] == reverse("pages:approval", args=[approval.id])
+
+
+def test_what_was_just_decided_is_told_with_what_came_of_it(people: People, world: World) -> None:
+    approval = world.approval()
+    operator = people("operator")
+    place = reverse("pages:approval-outcome", args=[approval.id])
+    assert "lc:finished" in operator.get(place).content.decode()
+    form(card(operator, approval), 'value="approve"').send(operator)
+    world.drive(approval.invocation)
+    told = operator.get(place).content.decode()
+    assert "Executed" in told
+    assert "lc:finished" not in told
+
+
+@pytest.mark.parametrize("mentioned", ["nothing", str(uuid.uuid4())])
+def test_an_address_that_mentions_what_is_not_there_is_still_an_inbox(people: People, mentioned: str) -> None:
+    answer = people("operator").get(reverse("pages:inbox"), {"decided": mentioned, "answered": mentioned})
+    assert answer.status_code == 200
+    assert "Decided." not in answer.content.decode()
