@@ -64,6 +64,11 @@ def test_transitions_are_measured_alone_and_beside_others() -> None:
     assert latencies <= kinds(found, "callers", "quantile")
 
 
+@pytest.mark.django_db
+def test_the_disk_is_measured_beside_the_database() -> None:
+    assert kinds(told("disk"), "quantile") == {("disk.sync", "median"), ("disk.sync", "p99")}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_holds_something_is_refused() -> None:
     Stage("http://127.0.0.1:1/v1", "secret", 1).start(1)
@@ -75,4 +80,4 @@ def test_an_unknown_bench_is_refused_by_its_name() -> None:
     with pytest.raises(errors.ConfigurationInvalid) as refusal:
         runs.check(["toolcall", "speed"])
     assert "no bench speed" in refusal.value.sentence
-    assert "toolcall, transitions" in refusal.value.sentence
+    assert "toolcall, transitions, disk" in refusal.value.sentence
