@@ -91,7 +91,7 @@ def _read(toml_text: str) -> list[dict[str, Any]]:
     try:
         document: Any = tomllib.loads(toml_text)
         digests.canonical(document)
-    except (tomllib.TOMLDecodeError, errors.NotCanonical) as cause:
+    except (tomllib.TOMLDecodeError, errors.NotCanonical, RecursionError) as cause:
         raise errors.ConfigurationInvalid(detail=f"The text is no valid TOML of agents: {cause}") from cause
     problems = result_schema.validate(FILE, document) or _beyond_schema(document["agents"])
     if problems:
