@@ -6,14 +6,17 @@ read the lists again and go on from the position given).
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from console import errors as http
 from console.broadcast import Tail
-from console.consumers.following import FollowingSocket
+from console.consumers.following import FollowingSocket, dumped
 from lifecycle_core.application import permissions
 from lifecycle_core.application.resources import FeedFrame
+
+KEPT: Final = 2048
 
 
 class FeedSocket(FollowingSocket):
@@ -27,12 +30,20 @@ class FeedSocket(FollowingSocket):
     async def deliver(self, frames: Sequence[FeedFrame], tail: Tail) -> None:
         """Send each fact as a frame."""
         for frame in frames:
-            await self.send_json({"type": "event", "epoch": self.epoch, **shaped(frame)})
+            await self.send_text(written(self.epoch, frame))
             self.position = frame.position
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
 
-def shaped(frame: FeedFrame) -> dict[str, Any]:
-    """Write a frame as REST does."""
-    event = {**vars(frame.event), "at": http.instant(frame.event.at)}
-    return {**vars(frame), "event": event}
+_written: Final[OrderedDict[tuple[str, int, int], str]] = OrderedDict()
+
+
+def written(epoch: str, frame: FeedFrame) -> str:
+    """Write a frame as REST does, once for all sockets. An epoch belongs to one tenant."""
+    place = (epoch, frame.position, frame.previous)
+    if place not in _written:
+        event = {**vars(frame.event), "at": http.instant(frame.event.at)}
+        _written[place] = dumped({"type": "event", "epoch": epoch, **vars(frame), "event": event})
+        if len(_written) > KEPT:
+            _written.popitem(last=False)
+    return _written[place]

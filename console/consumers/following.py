@@ -175,8 +175,12 @@ class FollowingSocket(AsyncWebsocketConsumer):
         )
 
     async def send_json(self, value: dict[str, Any]) -> None:
-        """Send one frame, unless the peer does not take what it was sent."""
-        await self.send(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        """Send one frame."""
+        await self.send_text(dumped(value))
+
+    async def send_text(self, text: str) -> None:
+        """Send one frame as it is written, unless the peer does not take what it was sent."""
+        await self.send(text)
         if pressure.of(self.scope) > FULL:
             await self._drain()
 
@@ -187,6 +191,11 @@ class FollowingSocket(AsyncWebsocketConsumer):
             if time.monotonic() > until:
                 raise Closing(SLOW, "read faster, and connect again from the cursor")
             await asyncio.sleep(0.05)
+
+
+def dumped(value: dict[str, Any]) -> str:
+    """Write a frame."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def parsed(text: str | None) -> dict[str, Any] | None:
