@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from console.management.commands.bench import table
+
 TINY = ("--calls", "1,2", "--rounds", "1", "--seconds", "0.01", "--callers", "1")
 
 
@@ -28,11 +30,20 @@ def test_every_figure_is_one_json_object_on_a_line_for_both_databases() -> None:
 
 
 def test_without_json_figures_stand_in_columns() -> None:
-    header, *rows = bench("transitions", "--database", "sqlite").splitlines()
-    column = header.index("database")
-    assert rows
-    assert all(row[column:].startswith("sqlite ") for row in rows)
-    assert {row.split()[0] for row in rows} == {"transitions.rate", "transitions.latency"}
+    wait = {
+        "name": "wait",
+        "value": 12.34567,
+        "unit": "ms",
+        "database": "sqlite",
+        "callers": 8,
+        "quantile": "p99",
+    }
+    rate = {"name": "a.longer.name", "value": 1234.5, "unit": "1/s", "database": "postgresql", "callers": 8}
+    assert table([wait, rate]) == [
+        "figure            value  unit  database    conditions",
+        "wait             12.346  ms    sqlite      callers 8, quantile p99",
+        "a.longer.name  1234.500  1/s   postgresql  callers 8",
+    ]
 
 
 @pytest.mark.parametrize(
