@@ -19,7 +19,6 @@ from lifecycle_core.application import (
     invocations,
     members,
     permissions,
-    queries,
     tenants,
     tokens,
 )
@@ -45,10 +44,11 @@ class RealModel:
 
 @dataclass(kw_only=True)
 class State:
-    """What a demo remembers of itself: who can sign in, and where its own servers listen."""
+    """What a demo remembers of itself: who can sign in, where its own servers listen, whether its agents have begun."""
 
     model_port: int = 0
     endpoint_port: int = 0
+    begun: bool = False
     password: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
 
@@ -64,10 +64,11 @@ class State:
         return cls(**json.loads(path.read_text())) if path.exists() else cls()
 
     def save(self, data: Path) -> None:
-        """Keep it for the next start, readable by the owner alone."""
-        path = data / STATE
-        path.touch(mode=0o600)
-        path.write_text(json.dumps(asdict(self), indent=1))
+        """Keep it for the next start, readable by the owner alone; the old one stays until the new one is whole."""
+        beside = data / f".{STATE}.new"
+        beside.touch(mode=0o600)
+        beside.write_text(json.dumps(asdict(self), indent=1))
+        beside.replace(data / STATE)
 
 
 @contextlib.contextmanager
@@ -81,18 +82,23 @@ def running(data: Path, real: RealModel | None = None) -> Iterator[State]:
         _agents(endpoint, real or RealModel(base_url=model.base_url, model="", key=secret))
         state.model_port, state.endpoint_port = _port(model.origin), _port(endpoint.origin)
         state.save(data)
-        _begin(endpoint)
+        if not state.begun:
+            _begin(endpoint)
+            state.begun = True
+            state.save(data)
         yield state
 
 
 def files(folder: Path) -> None:
-    """Lay out the workspace where it is not yet."""
+    """Lay out the workspace where it is not yet, all of it or nothing."""
     if folder.exists():
         return
+    beside = folder.with_name(f".{folder.name}.new")
     for name, content in scenarios.demo_files().items():
-        path = folder / name
+        path = beside / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
+    beside.rename(folder)
 
 
 def endpoint_origin(data: Path) -> str:
@@ -130,12 +136,11 @@ def _agents(endpoint: HttpSink, model: RealModel) -> None:
 
 
 def _begin(endpoint: HttpSink) -> None:
-    """Start one action of each agent, the first time, as the demo's host."""
+    """Start one action of each agent, as the demo's host; each once, also when this is interrupted and begins again."""
     actor = replace(permissions.command_line(TENANT), name="user:host")
-    if queries.invocations(actor, limit=1).items:
-        return
     for agent, action, value in _work(endpoint):
-        invocations.start(actor, agent=agent, action=action, input=value, delivery=f"{agent}-1")
+        delivery = f"{agent}-1"
+        invocations.start(actor, agent=agent, action=action, input=value, delivery=delivery, key=delivery)
 
 
 def _work(endpoint: HttpSink) -> list[tuple[str, str, Json]]:
