@@ -16,9 +16,9 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.translation import get_supported_language_variant
 
-from console import broadcast
+from console import broadcast, lines
 from console.broadcast import Tail
-from console.consumers import lines, parts
+from console.consumers import parts
 from console.consumers.following import SIGNED_OUT, FollowingSocket
 from console.consumers.parts import Depth, Part
 from lifecycle_core.application import queries
@@ -95,7 +95,8 @@ class PagesSocket(FollowingSocket):
             return [parts.fact(frame, self.language) for frame in own]
         if self.depth == "transcript":
             return [part for frame in own if (part := parts.entry(frame, self.language)) is not None]
-        changed = await lines.changed(self.visitor.actor.tenant, self.invocation, own)
+        items = [frame.event for frame in own]
+        changed = await broadcast.in_reading(lines.changed, self.visitor.actor.tenant, self.invocation, items)
         return [parts.line(self.invocation, row, self.language) for row in changed]
 
 

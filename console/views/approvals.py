@@ -1,14 +1,14 @@
 """The decision card, and the editor of a call's arguments."""
 
 import uuid
-from typing import Final, Literal
+from typing import Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from console import errors as http
-from console import sentences
+from console import sentences, transcripts
 from console.forms import editor
 from console.views import attempts, inbox, shell
 from lifecycle_core.application import approvals, queries
@@ -16,8 +16,6 @@ from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
-
-TURNS_SHOWN: Final = 6
 
 
 @shell.page("GET")
@@ -103,7 +101,7 @@ def card(
         **inbox.beside(request, actor, group, approval.id),
         **inbox.after_decision(request, actor),
         "approval": approval,
-        "turns": queries.transcript(actor, uuid.UUID(approval.invocation))[-TURNS_SHOWN:],
+        "turns": transcripts.before(actor, uuid.UUID(approval.invocation), "approval.requested", approval.id),
         "decision": approval.decisions[-1] if approval.decisions else None,
         "key": uuid.uuid4(),
         "refusal": refusal,

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from console import errors as http
-from console import sentences
+from console import sentences, transcripts
 from console.forms import editor
 from console.views import attempts, inbox, shell
 from lifecycle_core.application import inputs, queries
@@ -93,7 +93,7 @@ def card(
         **inbox.after_decision(request, actor),
         "asked": asked,
         "form": filled,
-        "turns": queries.transcript(actor, uuid.UUID(asked.invocation))[-6:],
+        "turns": transcripts.before(actor, uuid.UUID(asked.invocation), "input.requested", asked.id),
         "key": uuid.uuid4(),
         "refusal": refusal,
     }

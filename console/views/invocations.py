@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from console import errors as http
-from console import sentences, timelines
+from console import lines, sentences, timelines, transcripts
 from console.views import attempts, filters, reasons, shell
 from lifecycle_core.application import invocations, queries
 from lifecycle_core.application.resources import InvocationItem
@@ -41,7 +41,7 @@ def index(request: HttpRequest, actor: Actor) -> HttpResponse:
 def timeline(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
     """Show what happened when, one line each."""
     invocation = queries.invocation(actor, invocation_id)
-    bars = timelines.bars(queries.timeline(actor, invocation_id), invocation.created_at)
+    bars = timelines.bars(lines.all_of(actor.tenant, invocation.id), invocation.created_at)
     shown, after = window(request, bars)
     context = {"bars": shown, "total": len(bars), "after": after}
     return depth(request, actor, invocation, "timeline", context)
@@ -51,11 +51,8 @@ def timeline(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Ht
 def transcript(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
     """Show what was said and done."""
     invocation = queries.invocation(actor, invocation_id)
-    entries = queries.transcript(actor, invocation_id)
-    shown, after = window(request, entries)
-    return depth(
-        request, actor, invocation, "transcript", {"entries": shown, "total": len(entries), "after": after}
-    )
+    entries, after = transcripts.after(actor, invocation_id, start(request))
+    return depth(request, actor, invocation, "transcript", {"entries": entries, "after": after})
 
 
 @shell.page("GET")
@@ -120,7 +117,12 @@ def depth(
 
 def window[T](request: HttpRequest, rows: Sequence[T]) -> tuple[Sequence[T], int | None]:
     """Cut the rows that one page shows out of a long list: the place is in the address."""
+    begin = start(request)
+    end = begin + ROWS
+    return rows[begin:end], end if end < len(rows) else None
+
+
+def start(request: HttpRequest) -> int:
+    """Return where a page begins."""
     given = request.GET.get("from", "0")
-    start = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
-    end = start + ROWS
-    return rows[start:end], end if end < len(rows) else None
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0

@@ -48,5 +48,25 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-document.addEventListener("htmx:after:swap", select);
+// A form that comes back keeps its place, or shows what is wrong with it.
+let place = null;
+
+document.addEventListener("htmx:before:request", (event) => {
+  const detail = event.detail.ctx?.target;
+  if (detail?.id === "detail") place = { selected: detail.dataset.selected, top: detail.scrollTop };
+});
+
+function stay() {
+  const detail = document.getElementById("detail");
+  if (!detail || !place) return;
+  const problem = detail.querySelector(".problem");
+  if (problem) problem.scrollIntoView({ block: "center" });
+  else if (place.selected && place.selected === detail.dataset.selected) detail.scrollTop = place.top;
+  place = null;
+}
+
+document.addEventListener("htmx:after:swap", () => {
+  select();
+  stay();
+});
 select();

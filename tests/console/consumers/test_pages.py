@@ -10,7 +10,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.consumers import following, lines, parts
+from console import lines
+from console.consumers import following, parts
 from lifecycle_core.application import deliveries, feed, invocations, members, permissions, queries
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.testing.answers import Answer, Call
@@ -124,7 +125,7 @@ def test_lines_that_nobody_watched_are_caught_up(api: Api, world: World, play: P
     invocation = world.start(WRITE)
 
     async def scene() -> None:
-        lines._kept.clear()
+        lines.forget()
         async with opened("/ws/pages", bearer(api.bearers["viewer"])) as socket:
             await socket.send(
                 {"cursor": {"epoch": "", "position": 0}, "view": f"invocation:{invocation}:timeline"}

@@ -8,13 +8,14 @@ from django.test import Client
 from django.urls import reverse
 
 from lifecycle_core.application import queries
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.testing.answers import Call
 from tests.console.api.conftest import World
 from tests.console.views.conftest import People, form
 
 pytestmark = pytest.mark.django_db
 
-SCHEMA = {
+SCHEMA: Json = {
     "type": "object",
     "required": ["region", "count", "keep"],
     "additionalProperties": False,
@@ -29,7 +30,7 @@ SCHEMA = {
 FITS = {"f/region": '"eu"', "f/count": "3", "f/keep": "true"}
 
 
-def ask(world: World, schema: object = SCHEMA, prompt: str = "Where?") -> Any:
+def ask(world: World, schema: Json = SCHEMA, prompt: str = "Where?") -> Any:
     call = Call(
         tool="workflow_request_input",
         arguments={"requestIdentity": "where", "prompt": prompt, "responseSchema": schema},
