@@ -1,6 +1,5 @@
 # Every command sets up what it needs from uv.lock first. Arguments: make demo ARGS="--port 8000"
-.POSIX:
-.PHONY: demo test check soak bench ready format messages docs pictures
+.PHONY: demo test test-sqlite test-postgresql test-browser check soak bench ready format messages docs pictures
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest
 ARGS =
@@ -9,11 +8,16 @@ ARGS =
 demo: ready
 	exec $(PYTHON) manage.py demo $(ARGS)
 
-# Everything on SQLite; what touches the database again on PostgreSQL; then the journeys in a browser.
+# Everything on SQLite; what touches the database again on PostgreSQL; the journeys in a browser. Two at a time.
 test: ready
-	scripts/browser
+	@echo "Testing on SQLite, on PostgreSQL and in a browser, two at a time. Each prints when it ends."
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-sqlite test-postgresql test-browser
+test-sqlite: ready
 	$(PYTEST) --ignore=tests/e2e $(ARGS)
+test-postgresql: ready
 	$(PYTEST) --ignore=tests/e2e -p tests.harness.postgresql $(ARGS)
+test-browser: ready
+	scripts/browser
 	$(PYTEST) tests/e2e $(ARGS)
 
 # Everything that can be said about the code without running it.
