@@ -68,3 +68,8 @@ def test_a_long_text_is_folded_and_still_whole() -> None:
     html = Template("{% load shown %}{% block_text it %}").render(Context({"it": text}))
     assert "data-unfold" in html
     assert all(f"{number}" in html for number in range(100))
+
+
+def test_a_first_empty_line_is_not_swallowed_by_the_page() -> None:
+    html = Template("{% load shown %}{% block_text it %}").render(Context({"it": "\nsecond"}))
+    assert ">\n\nsecond" in html
