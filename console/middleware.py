@@ -121,4 +121,7 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
         del response["content-type"]
         for key, value in found.headers:
             response[key] = value
+        if found.file:
+            # The length was noted at the start; who waits for bytes that a changed file does not have waits for ever.
+            response["Content-Length"] = str(len(content))
         return response

@@ -2,10 +2,14 @@
 
 import logging
 import re
+from pathlib import Path
 
 import pytest
 from django.core.handlers.asgi import ASGIHandler
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+
+from console.middleware import StaticFiles
 
 
 @pytest.fixture
@@ -52,6 +56,16 @@ def test_static_files_are_served_with_their_type(db: None) -> None:
     assert (response.status_code, response["Content-Type"]) == (200, 'text/css; charset="utf-8"')
     assert "Access-Control-Allow-Origin" not in response
     assert Client().get("/static/nothing.css").status_code == 404
+
+
+def test_a_static_file_that_has_changed_is_as_long_as_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "changing.css"
+    file.write_text("a { color: red }")
+    middleware = StaticFiles(lambda request: HttpResponse(status=404))
+    middleware.add_file_to_dictionary("/static/changing.css", str(file))
+    file.write_text("a { }")
+    response = middleware(RequestFactory().get("/static/changing.css"))
+    assert (response["Content-Length"], response.content) == ("5", b"a { }")
 
 
 def test_no_middleware_holds_a_thread_for_a_request_that_waits(caplog: pytest.LogCaptureFixture) -> None:
