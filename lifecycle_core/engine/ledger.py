@@ -103,13 +103,18 @@ class Ledger:
         try:
             appended = self._append(facts, bodies, release)
         except (errors.StatusConflict, errors.LeaseLost, errors.NotFound) as cause:
-            if isinstance(cause, errors.StatusConflict) and cause.status == self.status:
+            if self._only_facts_are_late(cause):
                 raise
             self._keep_late(facts)
             raise LedgerClosed from cause
         self._claim = None
         self.status, self.token = appended.status, appended.token
         self._session_length += len(bodies)
+
+    def _only_facts_are_late(self, cause: errors.Refused) -> bool:
+        """Tell whether the invocation is where it was; at its start it means that another one has bound the session first."""
+        stays = isinstance(cause, errors.StatusConflict) and cause.status == self.status
+        return stays and self.status is not Status.STARTING
 
     def _append(self, facts: tuple[Event, ...], bodies: tuple[bytes, ...], release: bool) -> Appended:
         messages = SessionMessages(affinity=self._affinity, start=self._session_length, bodies=bodies)

@@ -310,7 +310,7 @@ def test_two_episodes_with_equal_data_share_one_session(world: World) -> None:
     world.apply("worker", session='{ scope = "data-bound", isolation = "shared", source = "customer" }')
     provider = NativeProvider([emitting(COMPLETION)])
     world.providers["chat-completions"] = provider
-    given = {"input": {"customer": 7}, "delivery": "d1"}
+    given: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
     first, second = world.run(**given), world.run(**given)
     assert world.status(first) == world.status(second) == "completed"
     assert len(provider.opened) == 1
@@ -319,6 +319,27 @@ def test_two_episodes_with_equal_data_share_one_session(world: World) -> None:
     other = world.run(input={"customer": 8}, delivery="d1")
     assert world.store.load(other).generation == 1
     assert len(provider.opened) == 2
+
+
+def test_two_episodes_that_open_the_same_session_at_once_end_up_in_one(world: World) -> None:
+    world.apply("worker", session='{ scope = "data-bound", isolation = "shared", source = "customer" }')
+    world.providers["chat-completions"] = NativeProvider([emitting(COMPLETION)])
+    given: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
+    first, second = world.start(**given), world.start(**given)
+
+    def overtake(change: ports.Change) -> None:
+        if any(fact.kind == "session.opened" for fact in change.events):
+            world.store.before = lambda change: None
+            world.drive(second, "w2")
+
+    world.store.before = overtake
+    world.drive(first)
+    assert (world.status(first), world.status(second)) == ("starting", "completed")
+    world.die()
+    world.settle()
+    assert world.status(first) == "completed"
+    assert world.store.load(first).session == world.store.load(second).session
+    assert (world.store.load(second).generation, world.store.load(first).generation) == (1, 2)
 
 
 def test_a_shared_session_that_cannot_be_restored_is_never_replaced_by_a_fresh_one(world: World) -> None:
