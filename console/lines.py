@@ -35,18 +35,23 @@ class Lines:
             if item.seq <= self.seq:
                 continue
             before = self.rows.copy()
-            change = timeline.APPLY.get(item.kind)
-            if change is not None and not item.corrupt:
-                change(self.rows, item, item.payload)
+            self._change(item)
             self.recent[item.seq] = frozenset(k for k, row in self.rows.items() if before.get(k) is not row)
             self.seq = item.seq
             if len(self.recent) > STRETCH:
                 self.recent.popitem(last=False)
 
     def read_on(self) -> None:
-        """Take the facts that nobody was there to see."""
+        """Take the facts that nobody was there to see, without noting what each changed: there may be very many."""
         while page := queries.events(self._reader, self._invocation, after=self.seq, limit=STRETCH).items:
-            self.apply(page)
+            for item in page:
+                self._change(item)
+            self.seq = page[-1].seq
+
+    def _change(self, item: EventItem) -> None:
+        change = timeline.APPLY.get(item.kind)
+        if change is not None and not item.corrupt:
+            change(self.rows, item, item.payload)
 
     def changed_by(self, items: Sequence[EventItem]) -> list[TimelineRow]:
         """Return the lines that some facts changed, as they are now; when that is forgotten, all that may have."""

@@ -1,6 +1,8 @@
 // The keyboard. Single letters do nothing while a field has the focus, nor in the first moment after a card appears.
 const QUIET = 350;
 let drawn = performance.now();
+let swapped = -Infinity;
+let pressed = -Infinity;
 let going = false;
 
 const typing = (element) => element?.closest?.("input, textarea, select, [contenteditable]");
@@ -94,6 +96,22 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A press that was meant for the card before must not decide the one that has just taken its place.
+document.addEventListener("pointerdown", () => (pressed = performance.now()), true);
+
+document.addEventListener(
+  "click",
+  (event) => {
+    if (!event.target.closest?.("[data-verdict]")) return;
+    const early = performance.now() - swapped < QUIET;
+    const meant = event.detail > 0 && pressed < swapped;
+    if (!early && !meant) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  },
+  true,
+);
+
 document.addEventListener("pointerdown", (event) => {
   if (!event.target.closest?.(".armed")) disarm();
 });
@@ -112,5 +130,8 @@ document.addEventListener("click", (event) => {
   }
 });
 
-document.addEventListener("htmx:after:swap", () => (drawn = performance.now()));
+document.addEventListener("htmx:after:swap", (event) => {
+  if (event.detail.ctx?.target?.id !== "detail") return;
+  drawn = swapped = performance.now();
+});
 document.addEventListener("lc:drawn", () => (drawn = performance.now()));
