@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
+from django.contrib.auth import authenticate
 from django.core.management import call_command
 from django.db import connection, connections
 
+from lifecycle_core.access import actors
 from lifecycle_core.application import (
     agents,
     bootstrap,
     credentials,
     demo,
     expiry,
+    members,
     permissions,
     tenants,
     work,
@@ -26,6 +29,7 @@ from tests.faults.orders import Order
 
 DATABASE: Final = "console.sqlite3"
 ROUNDS: Final = 40
+SET_UP: Final = "the set-up of the demo"
 
 
 def carry_out(order: Order) -> None:
@@ -35,7 +39,9 @@ def carry_out(order: Order) -> None:
         connections.settings["default"]["NAME"] = str(folder / DATABASE)
     settings.LIFECYCLE_WORKSPACES[demo.WORKSPACE] = folder / "workspace"
     settings.LIFECYCLE_HTTP_ORIGINS |= {order.origin}
-    if order.scenario:
+    if order.scenario == SET_UP:
+        set_up(order, folder)
+    elif order.scenario:
         live(order, folder)
     else:
         prepare(order, folder)
@@ -65,6 +71,25 @@ def live(order: Order, folder: Path) -> None:
     _pass_time(order.away_ms)
     points.install(points.Points(book, order.stop_at))
     serve(order, people.People(people.SCENARIOS[order.scenario], order.endpoint, book, remembered))
+    evidence.collect().save(folder / "final")
+
+
+def set_up(order: Order, folder: Path) -> None:
+    """Start the demo on the folder, up to where it would serve, and say who could sign in and call."""
+    book = diary.Diary(folder / "diary")
+    book.write("born", life=order.life)
+    evidence.collect().save(folder / f"found-{order.life}")
+    numbered = points.Points(book, order.stop_at)
+    points.install(numbered)
+    points.around_replacing(numbered)
+    demo.files(folder / "demo")
+    with demo.running(folder) as state:
+        numbered.rest()
+        # They share one password, and to check it takes long.
+        assert authenticate(None, **state.users["owner"])
+        people_in = [name for name in state.users if members.exists(name)]
+        callers = [actors.for_token(text).name for text in state.tokens.values()]
+        book.write("set up", people=people_in, callers=callers)
     evidence.collect().save(folder / "final")
 
 

@@ -10,8 +10,10 @@ import os
 import re
 import signal
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, Literal
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
@@ -42,6 +44,10 @@ class Points:
         self.diary.write("point", n=self._reached, what=what)
         if self._reached == self._stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def rest(self) -> None:
+        """Die at none of the points that follow."""
+        self._stop_at = None
 
 
 def install(points: Points) -> None:
@@ -83,6 +89,8 @@ def _around_lone_statements(points: Points) -> None:
     def created(connection: Any, **_: Any) -> None:
         connection.execute_wrappers.append(around)
 
+    for connection in connections.all(initialized_only=True):
+        created(connection)
     connection_created.connect(created, weak=False)
 
 
@@ -95,6 +103,21 @@ def _around_tools(points: Points) -> None:
 
     pointed = dataclasses.replace(services, tools=dispatched)
     setattr(bootstrap, "services", lambda: pointed)  # noqa: B010
+
+
+def around_replacing(points: Points) -> None:
+    """Put a point after every step with which the set-up changes a folder."""
+    for name in ("write_text", "replace", "rename"):
+        setattr(Path, name, _pointed(points, name, getattr(Path, name)))
+
+
+def _pointed(points: Points, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def step(path: Path, *arguments: Any, **options: Any) -> Any:
+        result = real(path, *arguments, **options)
+        points.reach(f"after {name} of {path.name}")
+        return result
+
+    return step
 
 
 class Dispatched:

@@ -2,18 +2,21 @@
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from django.db import connection
 
-from tests.faults import conftest, invariants, people, variants
+from lifecycle_core.access import roles
+from lifecycle_core.testing import scenarios
+from tests.faults import conftest, incarnation, invariants, people, variants
 from tests.faults.trials import KILLED, Ground, Trial
 
-SAMPLED = {"sqlite": 1, "postgresql": 4}  # every so many points of the short form
-SECOND = {"sqlite": 4, "postgresql": 8}  # every so many points, the recovery is killed too
+SAMPLED = {"sqlite": 1, "postgresql": 5}  # every so many points; odd, so that before and after take turns
+SET_UP = {"sqlite": 5, "postgresql": 13}
+SECOND = 4  # so often, the recovery is killed too
 HOUR_MS = 3_600_000
-SPREAD = 7  # coprime with the number of points, so that the points of recoveries are all met in the end
+SPREAD = 7  # so the points of the recoveries are met in no order, and all in the end
 
 
 def every(points: dict[str, int]) -> int:
@@ -57,28 +60,45 @@ def reference(ground: Ground, scenario: str) -> Trial:
 def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(
     ground: Ground, scenario: str, reference: Trial
 ) -> None:
-    kill_everywhere(ground, scenario, reference, step=every(SAMPLED), second=every(SECOND))
+    kill_everywhere(ground, scenario, reference, step=every(SAMPLED), again=now_and_then)
 
 
 @pytest.mark.soak
 def test_a_kill_at_any_point_and_at_any_point_of_the_recovery_loses_and_repeats_nothing(
     ground: Ground, scenario: str, reference: Trial
 ) -> None:
-    kill_everywhere(ground, scenario, reference, step=1, second=1)
+    again = everywhere if connection.vendor == "sqlite" else somewhere
+    kill_everywhere(ground, scenario, reference, step=1, again=again)
 
 
-def kill_everywhere(ground: Ground, scenario: str, reference: Trial, *, step: int, second: int) -> None:
-    """Kill at points, `step` apart; at every `second` of them the recovery is killed too."""
+type Again = Callable[[int, Trial], Iterable[int]]
+"""Say at which of its points the recovery is killed, too, after a kill at a point."""
+
+
+def everywhere(_: int, trial: Trial) -> Iterable[int]:
+    """Choose every point."""
+    return range(1, len(trial.points(1)) + 1)
+
+
+def somewhere(point: int, trial: Trial) -> Iterable[int]:
+    """Choose one point, each time another one."""
+    return [1 + point * SPREAD % len(trial.points(1))]
+
+
+def now_and_then(point: int, trial: Trial) -> Iterable[int]:
+    """Choose one point, and only some of the times."""
+    return somewhere(point, trial) if point // every(SAMPLED) % SECOND == 0 else []
+
+
+def kill_everywhere(ground: Ground, scenario: str, reference: Trial, *, step: int, again: Again) -> None:
+    """Kill at points that are `step` apart, and at points of the recoveries."""
     wrong: list[str] = []
     tried, started = 0, time.monotonic()
-    for point, trial in trials_at(ground, scenario, step):
-        found = invariants.problems(trial, reference)
-        report(scenario, point, trial, found)
-        tried, wrong = tried + 1, wrong + found
-        if tried % second == 0:
-            again = ground.trial(scenario, [point, 1 + point * SPREAD % len(trial.points(1))])
-            found = invariants.problems(again, reference)
-            report(scenario, point, again, found)
+    for point, once in trials_at(ground, scenario, step):
+        twice = (ground.trial(scenario, [point, second]) for second in again(point, once))
+        for trial in itertools.chain([once], twice):
+            found = invariants.problems(trial, reference)
+            report(scenario, point, trial, found)
             tried, wrong = tried + 1, wrong + found
     conftest.TRIED[f"{scenario} ({connection.vendor})"] = tried, time.monotonic() - started
     assert wrong == []
@@ -115,7 +135,7 @@ def test_a_time_that_runs_out_while_nothing_serves_denies_once(ground: Ground) -
     points = ground.trial("status-post").points()
     waits = 1 + next(i for i, what in enumerate(points) if what.startswith("after") and "suspended" in what)
     for stop in itertools.count(1):
-        trial = ground.trial("status-post", [waits, stop], away_ms=[0, 25 * HOUR_MS, 25 * HOUR_MS])
+        trial = ground.trial("status-post", [waits, stop], away_ms=[0, 25 * HOUR_MS, 26 * HOUR_MS])
         assert trial.final is not None, trial.log
         [approval] = trial.final.approvals
         [invocation] = trial.final.invocations
@@ -126,3 +146,39 @@ def test_a_time_that_runs_out_while_nothing_serves_denies_once(ground: Ground) -
         assert trial.posts == []
         if trial.exits[1] != KILLED:
             break
+
+
+def test_a_demo_that_is_killed_while_it_is_set_up_is_set_up_by_the_next_start(ground: Ground) -> None:
+    kill_set_up(ground, every(SET_UP))
+
+
+@pytest.mark.soak
+def test_a_demo_that_is_killed_at_any_point_of_its_set_up_is_set_up_by_the_next_start(ground: Ground) -> None:
+    kill_set_up(ground, 1)
+
+
+def kill_set_up(ground: Ground, step: int) -> None:
+    """Kill the first start of a demo at points that are `step` apart, and start it again."""
+    wrong: list[str] = []
+    tried, started = 0, time.monotonic()
+    for point, trial in trials_at(ground, incarnation.SET_UP, step):
+        found = set_up_wrongly(trial)
+        report("set-up", point, trial, found)
+        tried, wrong = tried + 1, wrong + found
+    conftest.TRIED[f"the set-up of the demo ({connection.vendor})"] = tried, time.monotonic() - started
+    assert wrong == []
+
+
+def set_up_wrongly(trial: Trial) -> list[str]:
+    """Say what is missing after the set-up of a demo, or is there twice."""
+    if trial.final is None:
+        return [trial.log]
+    [done] = [line for line in trial.lives[-1] if line["kind"] == "set up"]
+    files = {name.removeprefix("demo/") for name in trial.all_files if name.startswith("demo/")}
+    expected = {
+        "people": (sorted(done["people"]), sorted(roles.PERMISSIONS)),
+        "callers": (sorted(done["callers"]), sorted(f"token:demo-{role}" for role in roles.PERMISSIONS)),
+        "runs": (sorted(row["agent"] for row in trial.final.invocations), sorted(people.SCENARIOS)),
+        "files": (files, set(scenarios.demo_files())),
+    }
+    return [f"{name} are {is_} and not {wanted}" for name, (is_, wanted) in expected.items() if is_ != wanted]

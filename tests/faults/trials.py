@@ -1,7 +1,6 @@
 """Carry out one trial: a life that may end at a point, and as many more as it takes to finish the run."""
 
 import contextlib
-import itertools
 import os
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from typing import Final
 
 from django.db import connection
 
+from lifecycle_core.engine.services import Timing
 from lifecycle_core.testing import scenarios
 from lifecycle_core.testing.http_sink import HttpSink
 from lifecycle_core.testing.model_server import ModelServer
@@ -68,6 +68,7 @@ class Trial:
     final: Evidence | None
     posts: list[bytes]
     files: dict[str, str]
+    all_files: list[str]
     log: str
 
     @property
@@ -87,6 +88,8 @@ class Ground:
         self._folder = folder
         self._model = model
         self._sink = sink
+        # On the embedded database a new process voids the leases of the last one; elsewhere they run out.
+        self._lease_ms = 0 if connection.vendor == "sqlite" else Timing().lease_ms + 1
         self._template = folder / "template"
         self._template.mkdir()
         code = zygote.child(self._order(self._template))
@@ -103,18 +106,15 @@ class Ground:
     ) -> Trial:
         """Let one life after another run into its stop, and a last one run to the end.
 
-        `away_ms` says for each life how far ahead its clock is.
+        `away_ms` says for each life how far ahead its clock is; else just far enough for the leases of the last one to run out,
+        where they do that.
         """
         folder = self._fresh()
         exits: list[int] = []
-        for life, (stop_at, away) in enumerate(itertools.zip_longest((*stops, None), away_ms)):
+        for life, stop_at in enumerate((*stops, None)):
+            away = away_ms[life] if away_ms else life * self._lease_ms
             order = self._order(
-                folder,
-                scenario=scenario,
-                stop_at=stop_at,
-                life=life,
-                variant=variant,
-                away_ms=away or 0,
+                folder, scenario=scenario, stop_at=stop_at, life=life, variant=variant, away_ms=away
             )
             exits.append(self._zygote.child(order))
             if exits[-1] != KILLED:
@@ -147,6 +147,7 @@ class Ground:
             final=evidence.read(final) if final.exists() else None,
             posts=[post.body for post in self._sink.posts],
             files=files(folder / "workspace"),
+            all_files=[str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()],
             log="".join((folder / f"log-{life}").read_text() for life in range(len(exits))),
         )
 

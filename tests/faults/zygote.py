@@ -13,6 +13,7 @@ from pathlib import Path
 
 import django
 
+from lifecycle_core.engine import redaction
 from lifecycle_core.providers import chat_completions
 from tests.faults.orders import Order
 
@@ -23,7 +24,10 @@ def main() -> None:
     """Answer every order with how its child ended: 0, an exit code, or the negative number of a signal."""
     _load()
     for line in sys.stdin:
-        status = born(Order.of(line))
+        order = Order.of(line)
+        # Its patterns stay in the cache of `re`, which a server fills once in its long life and a child would fill anew.
+        redaction.Redactor((order.secret,))
+        status = born(order)
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
 
 
