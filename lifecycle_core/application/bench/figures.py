@@ -38,7 +38,7 @@ class Figure:
 
 
 def latencies(name: str, samples_ns: Sequence[int], *quantiles: str, **conditions: Any) -> list[Figure]:
-    """Return quantiles (median, p99, max) of measured times as figures in milliseconds."""
+    """Return quantiles (min, median, p99, max) of measured times as figures in milliseconds."""
     return [
         Figure(
             name=name,
@@ -51,8 +51,10 @@ def latencies(name: str, samples_ns: Sequence[int], *quantiles: str, **condition
 
 
 def quantile(samples: Sequence[int], which: str) -> float:
-    """Return the median, the p99 (nearest rank) or the max of samples."""
+    """Return the min, the median, the p99 (nearest rank) or the max of samples."""
     match which:
+        case "min":
+            return min(samples)
         case "median":
             return statistics.median(samples)
         case "p99":

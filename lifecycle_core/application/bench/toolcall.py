@@ -5,11 +5,13 @@ costs more with a model server behind a real socket. A gated call is one that a 
 decision through its use case, and all that a worker does from there to the next question. Nobody waits for a thread.
 """
 
+import operator
 import secrets
+import statistics
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 from uuid import UUID
 
@@ -25,8 +27,10 @@ from lifecycle_core.testing.model_server import ModelServer
 
 type Samples = list[int]
 type Run = Callable[[int], Samples]
+type Taken = Mapping[tuple[str, int], list[Samples]]
 
 WARM_UP: Final = 3
+QUANTILES: Final = ("min", "median", "p99")
 
 
 def measure(options: Options) -> Iterator[Figure]:
@@ -41,42 +45,41 @@ def measure(options: Options) -> Iterator[Figure]:
         yield from _told(_taken(runs, options), bench.decisions, options)
 
 
-def _taken(runs: dict[str, Run], options: Options) -> dict[tuple[str, int], Samples]:
+def _taken(runs: dict[str, Run], options: Options) -> Taken:
     """Take every kind of run in turn, so that a slow moment of the machine meets them all."""
-    taken: defaultdict[tuple[str, int], Samples] = defaultdict(list)
+    taken: defaultdict[tuple[str, int], list[Samples]] = defaultdict(list)
     for _ in range(options.rounds):
-        for calls in options.calls:
-            for name, run in runs.items():
-                taken[name, calls] += run(calls)
+        for name, run in runs.items():
+            for calls in options.calls:
+                taken[name, calls].append(run(calls))
     return taken
 
 
-def _told(taken: dict[tuple[str, int], Samples], decisions: Samples, options: Options) -> Iterator[Figure]:
+def _told(taken: Taken, decisions: Samples, options: Options) -> Iterator[Figure]:
     few, many = min(options.calls), max(options.calls)
     for name in ("ungated", "gated"):
         for calls in options.calls:
-            yield from figures.latencies(f"toolcall.{name}", taken[name, calls], "median", "p99", calls=calls)
+            samples = [cost for run in taken[name, calls] for cost in run]
+            yield from figures.latencies(f"toolcall.{name}", samples, *QUANTILES, calls=calls)
         if few != many:
-            ratio = _median(taken[name, many]) / _median(taken[name, few])
-            yield Figure(
-                name=f"toolcall.{name}.ratio",
-                value=ratio,
-                unit="x",
-                conditions={"calls": many, "base_calls": few},
-            )
-    yield from figures.latencies("toolcall.gated.decision", decisions, "median", "p99")
+            grown = _compared(taken, (name, many), (name, few), operator.truediv)
+            conditions: dict[str, Json] = {"calls": many, "base_calls": few}
+            yield Figure(name=f"toolcall.{name}.ratio", value=grown, unit="x", conditions=conditions)
+    yield from figures.latencies("toolcall.gated.decision", decisions, *QUANTILES)
     for calls in options.calls:
-        share = (_median(taken["wire", calls]) - _median(taken["ungated", calls])) / figures.NS_PER_MS
-        conditions: dict[str, Json] = {
-            "calls": calls,
-            "quantile": "median",
-            "samples": len(taken["wire", calls]),
-        }
+        share = _compared(taken, ("wire", calls), ("ungated", calls), operator.sub) / figures.NS_PER_MS
+        conditions = {"calls": calls, "quantile": "median"}
         yield Figure(name="toolcall.wire", value=share, unit=figures.MS, conditions=conditions)
 
 
-def _median(samples: Samples) -> float:
-    return figures.quantile(samples, "median")
+def _compared(
+    taken: Taken, left: tuple[str, int], right: tuple[str, int], compare: Callable[[float, float], float]
+) -> float:
+    """Compare the medians of two kinds of runs round by round; the median round stands, whatever disturbed the others."""
+    rounds = zip(taken[left], taken[right], strict=True)
+    return statistics.median(
+        compare(statistics.median(one), statistics.median(other)) for one, other in rounds
+    )
 
 
 class _Bench:

@@ -6,12 +6,12 @@ from lifecycle_core.application.bench import figures
 from lifecycle_core.application.bench.figures import Figure
 
 
-@pytest.mark.parametrize(("which", "expected"), [("median", 50.5), ("p99", 99), ("max", 100)])
+@pytest.mark.parametrize(("which", "expected"), [("min", 1), ("median", 50.5), ("p99", 99), ("max", 100)])
 def test_a_quantile_is_one_of_the_samples_or_lies_between_two(which: str, expected: float) -> None:
     assert figures.quantile(list(range(100, 0, -1)), which) == expected
 
 
-@pytest.mark.parametrize("which", ["median", "p99", "max"])
+@pytest.mark.parametrize("which", ["min", "median", "p99", "max"])
 def test_of_one_sample_every_quantile_is_that_sample(which: str) -> None:
     assert figures.quantile([7], which) == 7
 

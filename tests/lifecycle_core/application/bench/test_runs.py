@@ -46,10 +46,10 @@ def test_every_call_of_a_run_is_a_sample() -> None:
     samples = {
         (figure["name"], figure["calls"]): figure["samples"]
         for figure in told("toolcall")
-        if figure["name"] in ("toolcall.ungated", "toolcall.gated", "toolcall.wire")
+        if figure["name"] in ("toolcall.ungated", "toolcall.gated")
     }
     assert all(count == calls for (_, calls), count in samples.items())
-    assert len(samples) == 6
+    assert len(samples) == 4
 
 
 @pytest.mark.django_db(transaction=True)
