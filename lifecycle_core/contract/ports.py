@@ -370,8 +370,9 @@ class Change:
     `transitions` maps every status from which the change is allowed to the status that follows (the engine's table says
     so; the journal does not know it). From any other status the change is refused with `errors.StatusConflict`, and so it
     is when the invocation is no longer at `version`, where one is given. `token` is the fencing token that must still be
-    the lease's (`errors.LeaseLost`); `release` gives the lease up. Events are stored in order and their projections (requests, calls, counters, sessions) follow in the same transaction; a projection
-    that no longer fits, such as deciding a decided approval, refuses the whole change.
+    the lease's (`errors.LeaseLost`); `release` gives the lease up. Events are stored in order and their projections
+    (requests, calls, counters, sessions) follow in the same transaction; a projection that no longer fits, such as deciding
+    a decided approval, refuses the whole change.
     """
 
     invocation: UUID

@@ -84,12 +84,15 @@ FILTERS: Final[list[dict[str, str]]] = [
 
 def test_counts_are_those_of_the_lists_for_everybody_and_every_filter(busy: World) -> None:
     found = 0
-    for (who, actor), filters in itertools.product(PEOPLE.items(), FILTERS):
+    # Everybody without a filter, and every filter for those who differ in what they see and what they may do.
+    telling = ("owner", "operator", "coordinator", "its host")
+    for who, filters in [(who, {}) for who in PEOPLE] + list(itertools.product(telling, FILTERS[1:])):
+        actor = PEOPLE[who]
         counts = queries.inbox_counts(actor, **filters)
         lists = {group: len(queries.inbox(actor, group, limit=200, **filters).items) for group in GROUPS}
         assert counts == lists, (who, filters)
         found += sum(counts.values())
-    assert found > 300
+    assert found > 150
 
 
 def test_each_open_thing_is_in_one_group_of_everybody_who_sees_it(busy: World) -> None:
