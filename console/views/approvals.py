@@ -11,7 +11,7 @@ from console import errors as http
 from console import sentences, transcripts
 from console.forms import editor
 from console.views import attempts, inbox, shell
-from lifecycle_core.application import approvals, queries
+from lifecycle_core.application import approvals, permissions, queries
 from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -56,6 +56,7 @@ def decide(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpRe
 def edit(request: HttpRequest, actor: Actor, approval_id: uuid.UUID) -> HttpResponse:
     """Show and take other arguments for the same call."""
     approval = queries.approval(actor, approval_id)
+    permissions.check_can_decide(actor)
     if approval.state != "pending":
         return redirect("pages:approval", approval_id)
     form = editor.of(request, schema_of(actor, approval), approval.arguments)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from console import errors as http
 from console import sentences, words
 from console.views import attempts, filters, reasons, shell
-from lifecycle_core.application import deliveries, queries
+from lifecycle_core.application import deliveries, permissions, queries
 from lifecycle_core.application.resources import DeliveryItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -41,6 +41,7 @@ def detail(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
 def cancel(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
     """Ask for the reason, and cancel everything of a delivery that has not ended."""
     delivery = queries.delivery(actor, delivery_id)
+    permissions.check_can_cancel_delivery(actor)
     refusal: errors.Refused | None = None
     if request.method == "POST":
         attempt = attempts.run(
@@ -62,6 +63,7 @@ def cancel(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
 def retire(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
     """Say what would be deleted and what would remain, and retire when the identity is typed."""
     delivery = queries.delivery(actor, delivery_id)
+    permissions.check_can_retire(actor)
     refusal: errors.Refused | None = None
     if request.method == "POST" and request.POST.get("typed", "") != delivery.identity:
         refusal = errors.SchemaInvalid(

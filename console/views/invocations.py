@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from console import errors as http
 from console import lines, sentences, timelines, transcripts
 from console.views import attempts, filters, reasons, shell
-from lifecycle_core.application import invocations, queries
+from lifecycle_core.application import invocations, permissions, queries
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -75,6 +75,7 @@ def part(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID, part: str
 def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
     """Ask whether to cancel, and cancel."""
     invocation = queries.invocation(actor, invocation_id)
+    permissions.check_can_cancel_invocation(actor)
     refusal: errors.Refused | None = None
     if request.method == "POST":
         attempt = attempts.run(
