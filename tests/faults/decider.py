@@ -1,8 +1,8 @@
 """A second process on the same database, which decides by the application's function: `python -m tests.faults.decider`.
 
 It reads one line of JSON for each approval and answers with one: the approval as it is then, or the problem. With `pause` it
-stops between the look at the approval and the write, says so, and goes on at the next line. With `--control` the write takes
-place without comparing.
+stops between the look at the approval and the write, says so, and goes on at the next line. With `blind` its writes compare
+nothing from then on.
 """
 
 import json
@@ -16,8 +16,6 @@ import django
 def main() -> None:
     """Decide what is asked."""
     django.setup()
-    if "--control" in sys.argv:
-        without_comparison()
     tell({"ready": True})
     for line in sys.stdin:
         tell(decide(**json.loads(line)))
@@ -28,7 +26,7 @@ def tell(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)  # noqa: T201
 
 
-def decide(*, approval: str, request_digest: str, pause: bool) -> dict[str, Any]:
+def decide(*, approval: str, request_digest: str, pause: bool, blind: bool) -> dict[str, Any]:
     """Refuse as a second operator."""
     from console import errors as wire
     from lifecycle_core.access import roles
@@ -38,6 +36,8 @@ def decide(*, approval: str, request_digest: str, pause: bool) -> dict[str, Any]
 
     rights = roles.PERMISSIONS["operator"]
     actor = Actor(tenant="default", name="user:second", permissions=rights)
+    if blind:
+        without_comparison()
     if pause:
         pause_before_writing()
     try:
