@@ -152,7 +152,8 @@ def reader(tenant: str) -> Actor:
     return Actor(tenant=tenant, name="system:broadcast", permissions=frozenset({Permission.READ}))
 
 
-# Database work beside the loop: one thread for the tails and one for everybody who catches up, each with one connection.
+# Database work beside the loop: a thread for the tails, one for whoever comes in, and one for everybody who catches up, each
+# with one connection. Nobody waits at the door because somebody reads a long journal.
 
 
 class Desk:
@@ -184,12 +185,14 @@ class Desk:
 
 
 _tail_desk = Desk("broadcast-tail")
+_door_desk = Desk("broadcast-door")
 _reading_desk = Desk("broadcast-reading")
 in_tail = _tail_desk.run
+at_door = _door_desk.run
 in_reading = _reading_desk.run
 
 
 def stop() -> None:
     """Give back what the following holds, when the server has ended."""
-    _tail_desk.close()
-    _reading_desk.close()
+    for desk in (_tail_desk, _door_desk, _reading_desk):
+        desk.close()

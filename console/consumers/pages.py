@@ -53,7 +53,7 @@ class PagesSocket(FollowingSocket):
 
     async def _may_see(self, invocation: str) -> bool:
         try:
-            await broadcast.in_reading(queries.invocation, self.visitor.actor, UUID(invocation))
+            await broadcast.at_door(queries.invocation, self.visitor.actor, UUID(invocation))
         except (errors.NotFound, errors.Forbidden, ValueError):
             return False
         return True

@@ -45,9 +45,9 @@ async def of(scope: Mapping[str, Any]) -> Visitor:
     bearer = [value for name, value in scope["headers"] if name == b"authorization"]
     if bearer:
         token = token_in(bearer)
-        return Visitor(actor=await broadcast.in_reading(tokens.actor_of, token), token=token)
+        return Visitor(actor=await broadcast.at_door(tokens.actor_of, token), token=token)
     key = str(scope["session"].session_key or "")
-    actor = await broadcast.in_reading(by_session, key)
+    actor = await broadcast.at_door(by_session, key)
     return Visitor(actor=actor, session=key)
 
 
@@ -133,7 +133,7 @@ class Doorkeeper:
         while self.visitors:
             await asyncio.sleep(EVERY)
             try:
-                self._show_out(await broadcast.in_reading(look, tuple(self.visitors)))
+                self._show_out(await broadcast.at_door(look, tuple(self.visitors)))
             except Exception:
                 # Who cannot be checked must not stay.
                 log.exception("visitors cannot be checked; all are shown out")

@@ -102,7 +102,7 @@ document.addEventListener("pointerdown", () => (pressed = performance.now()), tr
 document.addEventListener(
   "click",
   (event) => {
-    if (!event.target.closest?.("[data-verdict]")) return;
+    if (!event.target.closest?.("#verdict [data-approve]")) return;
     const early = performance.now() - swapped < QUIET;
     const meant = event.detail > 0 && pressed < swapped;
     if (!early && !meant) return;
