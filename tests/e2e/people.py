@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, S
 from tests.harness.demo import Demo
 
 DESK = {"width": 1440, "height": 900}
-UNREACHABLE = ("ERR_CONNECTION_REFUSED", "WebSocket connection to")
+UNREACHABLE = ("ERR_CONNECTION_REFUSED", "WebSocket connection to", "htmx:ws:error")
 
 
 @dataclass

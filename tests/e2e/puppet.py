@@ -35,7 +35,7 @@ access = [{{ mode = "read", path = "**" }}, {{ mode = "write", path = "puppet/**
 name = "play"
 purpose = "Make the calls that the input names, turn by turn."
 input_schema = {{ type = "object", required = ["turns"], properties = {{ turns = {{ type = "string", minLength = 1 }} }} }}
-result_schema = {{ type = "object", required = ["done"], properties = {{ done = {{ type = "boolean" }} }} }}
+result_schema = {{ type = "object", required = ["last"], properties = {{ last = {{ type = "string" }} }} }}
 """
 
 type Turn = Mapping[str, Any]
@@ -57,7 +57,7 @@ def script(request: ChatRequest) -> Answer:
     turns = json.loads(request.input["turns"])
     played = sum(1 for message in request.messages if message["role"] == "assistant")
     if played >= len(turns):
-        return steps.complete("That is all.", {"done": True})
+        return steps.complete("That is all.", {"last": turns[-1]["text"]})
     calls = tuple(Call(tool=call["tool"], arguments=call["arguments"]) for call in turns[played]["calls"])
     return Answer(text=turns[played]["text"], calls=calls)
 

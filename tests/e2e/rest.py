@@ -93,3 +93,9 @@ class Rest:
             return item if item["status"] == status else {}
 
         return self.until(invocation, look)
+
+    def retire(self, delivery: str, identity: str) -> Item:
+        """Retire a delivery; return its tombstone."""
+        answer = self.post(f"/deliveries/{delivery}/retire", {"authorization": identity})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())

@@ -1,0 +1,79 @@
+"""Every page in both languages, light and dark: no error, no violation of the policy, nothing that shuts people out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e import addresses
+from tests.e2e.people import People
+from tests.e2e.puppet import Puppet
+from tests.e2e.rest import Rest
+from tests.harness.demo import Demo
+
+SERIOUS = frozenset({"serious", "critical"})
+LOOKS = {
+    "english-light": {"locale": "en-GB", "color_scheme": "light"},
+    "chinese-dark": {"locale": "zh-CN", "color_scheme": "dark"},
+}
+OPTIONS = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+@pytest.fixture(scope="module")
+def places(server: Demo, puppet: Puppet) -> Iterator[dict[str, str]]:
+    """Make something for every page to show."""
+    with Rest.of(server, "owner") as rest:
+        yield addresses.every(rest, puppet, "every")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_is_well_formed_for_everybody(people: People, places: dict[str, str], look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    page = people.open("owner", **options)
+    findings = []
+    for name, place in places.items():
+        page.goto(place)
+        findings += [f"{name}: {finding}" for finding in found(page)]
+    page = people.stranger(**options)
+    page.goto("/accounts/login/")
+    findings += [f"sign-in: {finding}" for finding in found(page)]
+    assert findings == []
+    assert people.complaints() == []
+
+
+def found(page: Page) -> list[str]:
+    """Return what shuts people out of a page, as axe sees it."""
+    expect(page.locator("main")).to_be_visible()
+    violations = Axe().run(page, options=OPTIONS).response["violations"]
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in violations
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_opens_on_a_page_is_well_formed_too(people: People, places: dict[str, str], look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    page = people.open("owner", **options)
+    page.goto(places["approval"])
+    page.locator("details.me > summary").click()
+    for panel in page.locator(".verdict details > summary").all():
+        panel.click()
+        assert found(page) == []
+    page.locator("[data-keys]").first.click()
+    assert found(page) == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_no_page_is_wider_than_a_phone(people: People, places: dict[str, str], language: str) -> None:
+    page = people.open("owner", viewport={"width": 360, "height": 780}, locale=language)
+    wide = []
+    for name, place in places.items():
+        page.goto(place)
+        if (width := page.evaluate("() => document.documentElement.scrollWidth")) > 360:
+            wide.append(f"{name}: {width}")
+    assert wide == []
