@@ -9,6 +9,7 @@ from typing import Any, Final
 from lifecycle_core.contract import digests, errors, events
 from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import machine
+from tests.faults import people
 from tests.faults.diary import Line
 from tests.faults.evidence import Evidence, Row
 from tests.faults.trials import Trial
@@ -16,7 +17,6 @@ from tests.faults.trials import Trial
 type Problems = Iterator[str]
 
 APPROVED: Final = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "responded"}
-ENDED: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.INVALID, Status.CANCELLED, Status.UNKNOWN})
 
 
 def problems(trial: Trial, reference: Trial | None = None) -> list[str]:
@@ -151,18 +151,25 @@ def _decided(now: Evidence, line: Line) -> bool:
 
 
 def _answered(now: Evidence, line: Line) -> bool:
-    wanted = (line["request"], "answered", line["by"], line["at"], line["answer"])
+    wanted = (line["state"], line["by"], line["at"], line["answer"])
     answers = {
-        row["id"]: (row["id"], row["state"], row["closed_by"], row["closed_at"], json.loads(row["answer"]))
+        row["id"]: (row["state"], row["closed_by"], row["closed_at"], json.loads(row["answer"]))
         for row in now.inputs
     }
     return answers.get(line["request"]) == wanted
+
+
+def _cancelled(now: Evidence, line: Line) -> bool:
+    statuses = {row["id"]: row["status"] for row in now.invocations}
+    return bool(statuses.get(line["request"]) == line["status"] == Status.CANCELLED)
 
 
 TOLD: Final[dict[str, Callable[[Evidence, Line], bool]]] = {
     "start": _started,
     "decide": _decided,
     "answer": _answered,
+    "decline": _answered,
+    "cancel": _cancelled,
 }
 
 
@@ -179,7 +186,7 @@ def what_waited_still_waits(now: Evidence, before: list[Line]) -> Problems:
         shown = row["request_digest"] if line["what"] == "approval" else row["request_identity"]
         if shown != line["digest"]:
             yield f"the {line['what']} that people saw is another one now"
-        if row["state"] != "pending" and line["request"] not in sent:
+        if row["state"] != "pending" and sent.isdisjoint((line["request"], row["invocation_id"])):
             yield f"the {line['what']} that people saw is {row['state']}, and nobody answered"
 
 
@@ -211,9 +218,9 @@ def repeated_in_the_world(trial: Trial, final: Evidence) -> Problems:
 
 
 def left_open(trial: Trial, final: Evidence) -> Problems:
-    """Everything has ended: completed, or unknown where a call that cannot be asked was interrupted."""
+    """Everything has ended: as people wanted, or unknown where a call that cannot be asked was interrupted."""
     interrupted = _interrupted(trial)
-    wanted = Status.UNKNOWN if interrupted else Status.COMPLETED
+    wanted = Status.UNKNOWN if interrupted else people.SCENARIOS[trial.scenario].ends
     [invocation] = final.invocations or [{"status": "nothing", "worker": "", "ready": False}]
     if invocation["status"] != wanted:
         yield f"it ended as {invocation['status']}, not {wanted}: {invocation.get('disposition')}"

@@ -3,8 +3,8 @@
 They are stubborn and honest: whatever they sent and got no answer to before a crash they send again, unchanged.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from lifecycle_core.application import approvals, inputs, invocations, queries
 from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.status import Status
 from tests.faults.diary import Diary, Line
 
 TENANT: Final = "default"
@@ -26,19 +27,30 @@ type Sent = dict[str, Any]
 class Scenario:
     """One run: what is started, how its approvals are decided, what its question is answered.
 
-    `keyed` tells whether people send idempotency keys; without one, a repeated decision is known by its content.
+    `answer` is what is sent to the question; nothing declines it. A verdict may be to cancel the whole run. `keyed` tells
+    whether people send idempotency keys; without one, a repeated decision is known by its content.
     """
 
+    name: str
     agent: str
     action: str
     input: Callable[[str], Json]
     verdict: Callable[[ApprovalItem], Sent]
     answer: Json = None
     keyed: bool = True
+    ends: Status = Status.COMPLETED
 
 
 def _approve(_: ApprovalItem) -> Sent:
     return {"decision": "approve"}
+
+
+def _respond(_: ApprovalItem) -> Sent:
+    return {"decision": "respond", "result": "I told them by telephone."}
+
+
+def _cancel(_: ApprovalItem) -> Sent:
+    return {"cancel": "DELIVERY_CANCELLED"}
 
 
 def _review(item: ApprovalItem) -> Sent:
@@ -57,33 +69,47 @@ def _notice(item: ApprovalItem) -> Sent:
     return {"decision": "approve"}
 
 
-SCENARIOS: Final[Mapping[str, Scenario]] = {
-    scenario.agent: scenario
-    for scenario in (
-        Scenario(
-            agent="dependency-review",
-            action="review",
-            input=lambda _: {"focus": "everything"},
-            verdict=_review,
-        ),
-        Scenario(
-            agent="release-notes",
-            action="write-notes",
-            input=lambda _: {"version": "2.4.0"},
-            verdict=_approve,
-            answer={"audience": "customers", "highlight": "Two-hour windows"},
-            keyed=False,
-        ),
-        Scenario(
-            agent="customer-notice",
-            action="draft",
-            input=lambda _: {"topic": "Planned maintenance"},
-            verdict=_notice,
-            answer="formal",
-        ),
-        Scenario(agent="status-post", action="announce", input=lambda url: {"url": url}, verdict=_approve),
+def _scenarios() -> Iterator[Scenario]:
+    review = Scenario(
+        name="dependency-review",
+        agent="dependency-review",
+        action="review",
+        input=lambda _: {"focus": "everything"},
+        verdict=_review,
     )
-}
+    notes = Scenario(
+        name="release-notes",
+        agent="release-notes",
+        action="write-notes",
+        input=lambda _: {"version": "2.4.0"},
+        verdict=_approve,
+        answer={"audience": "customers", "highlight": "Two-hour windows"},
+        keyed=False,
+    )
+    notice = Scenario(
+        name="customer-notice",
+        agent="customer-notice",
+        action="draft",
+        input=lambda _: {"topic": "Planned maintenance"},
+        verdict=_notice,
+        answer="formal",
+    )
+    post = Scenario(
+        name="status-post",
+        agent="status-post",
+        action="announce",
+        input=lambda url: {"url": url},
+        verdict=_approve,
+    )
+    yield from (review, notes, notice, post)
+    yield replace(review, name="dependency-review, cancelled", verdict=_cancel, ends=Status.CANCELLED)
+    yield replace(notes, name="release-notes, declined", answer=None)
+    yield replace(post, name="status-post, answered in its place", verdict=_respond, keyed=False)
+
+
+SCENARIOS: Final[Mapping[str, Scenario]] = {scenario.name: scenario for scenario in _scenarios()}
+DEMO: Final = tuple(name for name, scenario in SCENARIOS.items() if name == scenario.agent)
+"""The runs of the demo; the others differ from them in what people say."""
 
 
 class People:
@@ -116,14 +142,23 @@ class People:
         for question in asking:
             self._diary.write("saw", request=question.id, what="input", digest=question.request_identity)
         if asking:
-            self._send(
-                "answer", asking[-1].id, {"content": self._scenario.answer, **self._key(asking[-1].id)}
-            )
+            self._reply(asking[-1].id)
         elif waiting:
-            oldest = min(waiting, key=lambda item: (item.requested_at, str(item.arguments)))
-            sent = {"request_digest": oldest.request_digest, **self._scenario.verdict(oldest)}
-            self._send("decide", oldest.id, {**sent, **self._key(oldest.id)})
+            self._judge(min(waiting, key=lambda item: (item.requested_at, str(item.arguments))))
         return bool(waiting or asking)
+
+    def _reply(self, question: str) -> None:
+        if self._scenario.answer is None:
+            self._send("decline", question, {"reason": "Not now.", **self._key(question)})
+        else:
+            self._send("answer", question, {"content": self._scenario.answer, **self._key(question)})
+
+    def _judge(self, item: ApprovalItem) -> None:
+        sent = {**self._scenario.verdict(item), **self._key(item.id)}
+        if "cancel" in sent:
+            self._send("cancel", item.invocation, {"reason": sent.pop("cancel"), **sent})
+        else:
+            self._send("decide", item.id, {"request_digest": item.request_digest, **sent})
 
     def _key(self, request: str) -> Sent:
         return {"key": f"key-{request}"} if self._scenario.keyed else {}
@@ -145,11 +180,22 @@ def _decide(request: str, sent: Sent) -> Sent:
 
 def _answer(request: str, sent: Sent) -> Sent:
     item = inputs.answer(OPERATOR, UUID(request), **sent)
-    return {"answer": item.answer, "by": item.answered_by, "at": item.answered_at}
+    return {"state": item.state, "answer": item.answer, "by": item.answered_by, "at": item.answered_at}
+
+
+def _decline(request: str, sent: Sent) -> Sent:
+    item = inputs.decline(OPERATOR, UUID(request), **sent)
+    return {"state": item.state, "answer": item.answer, "by": item.answered_by, "at": item.answered_at}
+
+
+def _cancelled(request: str, sent: Sent) -> Sent:
+    return {"status": invocations.cancel(OPERATOR, UUID(request), **sent).status}
 
 
 SENDING: Final[Mapping[str, Callable[[str, Sent], Sent]]] = {
     "start": _start,
     "decide": _decide,
     "answer": _answer,
+    "decline": _decline,
+    "cancel": _cancelled,
 }
