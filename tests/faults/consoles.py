@@ -18,7 +18,7 @@ from lifecycle_core.testing import scenarios
 from lifecycle_core.testing.http_sink import HttpSink
 from tests.harness import demo as demos
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 type Item = dict[str, Any]
 
