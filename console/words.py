@@ -82,6 +82,7 @@ ENTRY: Final[Words] = {
     "decided": _("Decided"),
     "completed": _("Completed"),
     "ended": _("Ended"),
+    "corrupt": _("Corrupt"),
 }
 GROUP: Final[Words] = {
     "mine": _("Needs me"),
