@@ -1,7 +1,6 @@
 """A console that runs as a process of its own, spoken to as the people of the demo; it can be killed and started again."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -143,8 +142,3 @@ def post_outside(data: Path, environ: Mapping[str, str], sink: HttpSink) -> None
         check=True,
         capture_output=True,
     )
-
-
-def lines(text: str) -> list[Any]:
-    """Read lines of JSON."""
-    return [json.loads(line) for line in text.splitlines()]
