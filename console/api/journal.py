@@ -54,4 +54,4 @@ async def blocks(lines: Iterator[str]) -> AsyncIterator[str]:
     """Read some lines at a time in a thread, so that neither memory nor the server's loop fills up."""
     batches = batched(lines, LINES, strict=False)
     while (batch := await sync_to_async(lambda: next(batches, None))()) is not None:
-        yield "".join(line if line.endswith("\n") else line + "\n" for line in batch)
+        yield "".join(batch)

@@ -25,6 +25,7 @@ from lifecycle_core.application import queries
 from lifecycle_core.application.resources import FeedFrame
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Permission
+from lifecycle_core.contract.status import ACTIVE
 
 VIEW: Final = re.compile(r"invocation:([0-9a-f-]{36}):(timeline|transcript|journal)")
 PARTS_AT_ONCE: Final = 50
@@ -119,11 +120,7 @@ def hints(frames: Iterable[FeedFrame]) -> dict[str, Any]:
     }
 
 
-ENDED: Final = frozenset(
-    kind
-    for kind, status in parts.STATUS_AFTER.items()
-    if status not in ("starting", "running", "awaiting-input")
-)
+ENDED: Final = frozenset(kind for kind, status in parts.STATUS_AFTER.items() if status not in ACTIVE)
 
 
 def language_of(scope: Mapping[str, Any]) -> str:

@@ -56,11 +56,6 @@ def check_can_read_all(actor: Actor) -> None:
     _check(actor, Permission.READ)
 
 
-def check_can_read_sensitive(actor: Actor) -> None:
-    """Refuse who may not read secret-adjacent things."""
-    _check(actor, Permission.READ_SENSITIVE)
-
-
 def check_can_decide(actor: Actor) -> None:
     """Refuse who may not decide approvals."""
     _check(actor, Permission.DECIDE)
@@ -84,11 +79,6 @@ def check_can_cancel_delivery(actor: Actor) -> None:
 def check_can_retire(actor: Actor) -> None:
     """Refuse who may not retire a delivery."""
     _check(actor, Permission.RETIRE)
-
-
-def check_can_resolve(actor: Actor) -> None:
-    """Refuse who may not say how an unknown invocation ended."""
-    _check(actor, Permission.RESOLVE)
 
 
 def check_can_start(actor: Actor) -> None:

@@ -12,8 +12,6 @@ from lifecycle_core.contract.digests import Json
 
 type Isolation = Literal["shared", "isolated"]
 
-PENDING_SESSION = "pending-native-session"
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryRef:
@@ -95,16 +93,6 @@ class SessionAffinityRef:
             "scopeValueIdentity": self.scope_value,
             "isolation": self.isolation,
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionRef:
-    """Name a native session in one of its generations (an integer from 1)."""
-
-    binding: str
-    affinity: str
-    generation: int
-    opaque_identity: str
 
 
 def access_digest(access: Json) -> str:

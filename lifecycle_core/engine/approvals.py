@@ -15,11 +15,8 @@ from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import CallRecord, ToolError, ToolSpec
-from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import result_schema
 from lifecycle_core.engine.episode import Episode, PlannedCall
-
-DECIDABLE = frozenset({Status.RUNNING, Status.AWAITING_INPUT})
 
 
 def bind(

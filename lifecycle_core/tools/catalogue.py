@@ -7,7 +7,6 @@ from lifecycle_core.tools.files import FilesList, FilesRead, FilesWrite
 from lifecycle_core.tools.http_request import HttpRequest
 
 _TOOLS: Final[tuple[Tool, ...]] = (FilesList(), FilesRead(), FilesWrite(), HttpRequest())
-FAMILIES: Final = tuple(dict.fromkeys(tool.spec.family for tool in _TOOLS))
 
 
 def all() -> tuple[Tool, ...]:

@@ -18,7 +18,6 @@ from typing import Final
 
 FIRST_PAUSE: Final = 0.0001
 LONGEST_PAUSE: Final = 0.002
-NOBODY: Final = -1
 
 
 class Timeout(Exception):
