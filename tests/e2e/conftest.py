@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.figures import Figures
 from tests.e2e.people import People
@@ -16,6 +16,9 @@ from tests.harness import browser as browsers
 from tests.harness import demo as demos
 
 PICTURES = os.environ.get("PICTURES")
+
+# Nothing waits longer than it has to; a slow machine is given the time.
+expect.set_options(timeout=15_000)
 
 figures_key = pytest.StashKey[Figures]()
 

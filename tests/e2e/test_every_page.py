@@ -55,15 +55,31 @@ def found(page: Page) -> list[str]:
     ]
 
 
+def test_axe_would_find_what_shuts_people_out(page: Page) -> None:
+    page.goto("/accounts/login/")
+    page.evaluate(
+        """() => {
+          const field = document.querySelector("input[name=password]");
+          field.labels[0].remove();
+          field.removeAttribute("placeholder");
+          Object.assign(document.querySelector("h1").style, { color: "#888", background: "#777" });
+        }"""
+    )
+    findings = found(page)
+    assert [finding.partition(":")[0] for finding in findings] == ["color-contrast", "label"]
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_what_opens_on_a_page_is_well_formed_too(people: People, places: dict[str, str], look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     page = people.open("owner", **options)
     page.goto(places["approval"])
-    page.locator("details.me > summary").click()
-    for panel in page.locator(".verdict details > summary").all():
-        panel.click()
+    for panel in page.locator(".verdict details").all():
+        panel.locator("summary").click()
         assert found(page) == []
+        panel.locator("[data-close]").click()
+    page.locator("details.me > summary").click()
+    assert found(page) == []
     page.locator("[data-keys]").first.click()
     assert found(page) == []
 
