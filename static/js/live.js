@@ -133,3 +133,10 @@ lamp?.addEventListener("htmx:ws:close", (event) => {
 setInterval(() => {
   if (heard && performance.now() - heard > SILENT) stale();
 }, 1000);
+
+// Connected here and not by an attribute of the page: htmx looks for those in a moment in which its extension may still be on
+// its way, and the socket must not open before somebody listens.
+if (lamp) {
+  lamp.setAttribute("hx-ws:connect", lamp.dataset.socket);
+  htmx.process(lamp);
+}
