@@ -20,6 +20,7 @@ from lifecycle_core.contract.errors import Problem
 ROOT: Final = "f"
 MOST_ROWS: Final = 200
 INTEGER: Final = re.compile(r"[+-]?[0-9]{1,16}")
+ROW: Final = re.compile(r"[0-9]{1,5}")
 
 
 class Posted(Protocol):
@@ -120,14 +121,14 @@ def adjust(draft: Draft, command: str) -> None:
         draft = _step(draft, step)
     if verb == "add" and len(draft.rows) < MOST_ROWS:
         draft.rows.append(Draft())
-    elif last is not None and last.isdigit() and int(last) < len(draft.rows):
+    elif last is not None and ROW.fullmatch(last) and int(last) < len(draft.rows):
         del draft.rows[int(last)]
 
 
 def _step(draft: Draft, step: str) -> Draft:
     if step in draft.members:
         return draft.members[step]
-    row = int(step) if step.isdigit() else len(draft.rows)
+    row = int(step) if ROW.fullmatch(step) else len(draft.rows)
     return draft.rows[row] if row < len(draft.rows) else Draft()
 
 

@@ -1,14 +1,18 @@
 """Carry a command out once, however often it is sent under its idempotency key."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 from uuid import UUID
 
 from lifecycle_core.application import bootstrap
-from lifecycle_core.contract import digests, ports
+from lifecycle_core.contract import digests, errors, ports
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.errors import Problem
+
+KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +24,14 @@ class Command:
 
     @classmethod
     def of(cls, name: str, key: str | None, body: Json) -> Self:
-        """Name a command. Raises `errors.NotCanonical` for a body that cannot be represented exactly."""
+        """Name a command.
+
+        Raises `errors.NotCanonical` for a body that cannot be represented exactly, `errors.SchemaInvalid` for a key that cannot
+        be kept.
+        """
+        if key is not None and not KEY.fullmatch(key):
+            detail = "an idempotency key has 1 to 200 printable ASCII characters without spaces"
+            raise errors.SchemaInvalid(problems=[Problem("/key", detail)])
         return cls(key=key, body_digest=digests.digest([name, body]))
 
     def is_answered(self, actor: Actor) -> bool:

@@ -1,5 +1,7 @@
 """Answer or decline what an agent asks people."""
 
+from collections.abc import Callable
+from typing import NamedTuple
 from uuid import UUID
 
 from lifecycle_core.application import approvals, bootstrap, commands, permissions, queries
@@ -11,6 +13,14 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.engine import inputs, requests
 from lifecycle_core.engine.host import Answer
 from lifecycle_core.journal.models import InputRequest
+
+
+class Closing(NamedTuple):
+    """How somebody wants to close a question."""
+
+    state: str
+    kind: str = ""
+    content_identity: str = ""
 
 
 def answer(
@@ -36,9 +46,7 @@ def answer(
         raise errors.CorrelationMismatch
     body: Json = {"input": str(input), "kind": kind, "content": content}
 
-    def run() -> UUID:
-        if _is_repeated(actor, found, "answered", digests.digest(content)):
-            return found.pk
+    def resolve() -> None:
         item = queries.input(actor, found.pk)
         given = Answer(
             input=item.id,
@@ -50,7 +58,9 @@ def answer(
         )
         asking = approvals.call_of(found.invocation_id, found.call)
         bootstrap.host().continue_with_input(found.invocation_id, asking, given)
-        return found.pk
+
+    def run() -> UUID:
+        return _close(actor, found, Closing("answered", kind, digests.digest(content)), resolve)
 
     return queries.input(actor, commands.Command.of("answer", key, body).once(actor, run))
 
@@ -61,22 +71,35 @@ def decline(actor: Actor, input: UUID, *, reason: str = "", key: str | None = No
     permissions.check_can_answer(actor)
     body: Json = {"input": str(input), "reason": reason}
 
-    def run() -> UUID:
-        if _is_repeated(actor, found, "declined", ""):
-            return found.pk
+    def resolve() -> None:
         asking = approvals.call_of(found.invocation_id, found.call)
         facts = inputs.decline(asking, input=str(found.pk), by=actor.name, reason=reason)
         requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
-        return found.pk
+
+    def run() -> UUID:
+        return _close(actor, found, Closing("declined"), resolve)
 
     return queries.input(actor, commands.Command.of("decline", key, body).once(actor, run))
 
 
-def _is_repeated(actor: Actor, found: InputRequest, state: str, content_identity: str) -> bool:
+def _close(actor: Actor, found: InputRequest, wanted: Closing, resolve: Callable[[], None]) -> UUID:
+    """Close a question, unless the same person has closed it just so."""
+    try:
+        if not _is_repeated(actor, found, wanted):
+            resolve()
+    except (errors.AlreadyDecided, errors.StatusConflict):
+        # Somebody was first; perhaps it was he himself, a moment ago.
+        if not _is_repeated(actor, rows.row(actor, found.pk), wanted):
+            raise
+    return found.pk
+
+
+def _is_repeated(actor: Actor, found: InputRequest, wanted: Closing) -> bool:
     """Tell whether the same person repeats the same answer; refuse any other once the question is closed."""
     if found.state == "pending":
         return False
-    if (found.state, found.closed_by, found.content_identity) == (state, actor.name, content_identity):
+    closed = Closing(found.state, found.response_kind, found.content_identity)
+    if (closed, found.closed_by) == (wanted, actor.name):
         return True
     if found.state == "expired":
         raise errors.RequestExpired

@@ -228,3 +228,12 @@ def test_a_problem_stands_beside_the_nearest_field() -> None:
 def test_json_is_all_that_an_open_schema_gets() -> None:
     assert editor.no_fields({"type": "object"}, MISSING)
     assert not editor.no_fields(ADDRESS, {"street": "a"})
+
+
+@pytest.mark.parametrize("row", ["²", "9" * 5000, "-1", "", "1_0", "٣"])
+def test_a_command_that_names_no_row_changes_nothing(row: str) -> None:
+    form: Json = {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}
+    draft = drafts.of_value(form, [["a"], ["b"]])
+    drafts.adjust(draft, f"remove /{row}")
+    drafts.adjust(draft, f"add /{row}")
+    assert drafts.value(form, draft, needed=True) == ([["a"], ["b"]], [])

@@ -9,6 +9,7 @@ import pytest
 from django.db import connections
 
 from lifecycle_core.application import approvals, deliveries, inputs, invocations, queries
+from lifecycle_core.application.reading import inputs as rows
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.journal.models import Decision, Invocation
@@ -208,6 +209,30 @@ def test_one_person_who_clicks_often_decides_once(things: Things) -> None:
     assert [answer for answer in answers if isinstance(answer, Exception)] == []
     assert {answer.state for answer in answers} == {"rejected"}
     assert Decision.objects.count() == 1
+
+
+def test_one_person_who_declines_twice_at_once_declines_once(
+    things: Things, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = rows.row
+    stale = [read(w.ANN, things.input)]
+    inputs.decline(w.ANN, things.input)
+    monkeypatch.setattr(rows, "row", lambda actor, input: stale.pop() if stale else read(actor, input))
+    assert inputs.decline(w.ANN, things.input).state == "declined"
+    assert things.world.kinds(things.invocation).count("input.declined") == 1
+
+
+def test_an_answer_is_not_repeated_by_one_of_another_kind(things: Things) -> None:
+    first = inputs.answer(w.ANN, things.input, content="a", kind="ACTION_FINISH_REQUESTED")
+    assert inputs.answer(w.ANN, things.input, content="a", kind="ACTION_FINISH_REQUESTED") == first
+    with pytest.raises(errors.AlreadyDecided):
+        inputs.answer(w.ANN, things.input, content="a", kind="ANSWER")
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\0b", "é", "k" * 201, "a\n"])
+def test_a_key_that_cannot_be_kept_is_refused(things: Things, key: str) -> None:
+    with pytest.raises(errors.SchemaInvalid):
+        inputs.decline(w.ANN, things.input, key=key)
 
 
 @pytest.mark.django_db(transaction=True)
