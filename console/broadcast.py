@@ -19,6 +19,7 @@ from django.dispatch import receiver
 
 from lifecycle_core.application import feed, signals
 from lifecycle_core.application.resources import FeedFrame, FeedPage
+from lifecycle_core.contract import events
 from lifecycle_core.contract.actor import Actor, Permission
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
 STRETCH: Final = 500
 KEPT: Final = 2048
+RETIRED: Final = events.DeliveryRetired.kind
 
 
 class Tail:
@@ -105,6 +107,9 @@ class Tail:
             dropped = self._frames[: len(self._frames) - KEPT // 2]
             self._floor = dropped[-1].position
             self._frames = self._frames[len(dropped) :]
+        if any(frame.event.kind == RETIRED for frame in page.frames):
+            # Whoever is behind must hear of gaps, as the database tells it, and not of what was retired.
+            self._floor, self._frames = self.position, []
         self._tell()
 
     def _begin_anew(self, page: FeedPage) -> None:

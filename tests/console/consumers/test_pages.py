@@ -65,6 +65,31 @@ def test_the_messages_chain(api: Api, world: World, play: Play) -> None:
     play(scene)
 
 
+def test_what_is_retired_is_told_to_nobody_who_comes_later(api: Api, world: World, play: Play) -> None:
+    async def scene() -> None:
+        async with (
+            opened("/ws/feed", bearer(api.bearers["viewer"])) as early,
+            opened("/ws/feed", bearer(api.bearers["viewer"])) as late,
+        ):
+            await early.send({"cursor": {"epoch": "", "position": 0}})
+            await early.frame()
+            invocation = await sync_to_async(world.start)()
+            assert await early.until(await sync_to_async(head)())
+            await sync_to_async(retire)(world, invocation)
+            assert await early.until(await sync_to_async(head)())
+            await late.send({"cursor": {"epoch": "", "position": 0}})
+            told = await late.until(await sync_to_async(head)())
+            assert [frame["event"]["kind"] for frame in told] == ["delivery.retired"]
+            assert told[0]["gap"] is True
+
+    play(scene)
+
+
+def retire(world: World, invocation: str) -> None:
+    delivery = queries.invocation(world.host, UUID(invocation)).delivery_id
+    deliveries.retire(admin(), UUID(delivery), authorization="ticket")
+
+
 def test_a_request_and_its_end_are_hinted_at(api: Api, world: World, play: Play) -> None:
     async def scene() -> None:
         async with opened("/ws/pages", bearer(api.bearers["viewer"])) as socket:
@@ -218,8 +243,7 @@ def test_an_agents_text_is_escaped_in_what_is_pushed(api: Api, world: World, pla
 def test_a_retired_delivery_leaves_a_gap_that_is_told(api: Api, world: World, play: Play) -> None:
     invocation = world.start()
     world.start()
-    delivery = queries.invocation(world.host, UUID(invocation)).delivery_id
-    deliveries.retire(admin(), UUID(delivery), authorization="ticket")
+    retire(world, invocation)
 
     async def scene() -> None:
         async with opened("/ws/feed", bearer(api.bearers["viewer"])) as socket:
