@@ -10,6 +10,19 @@ def test_a_delivery_is_known_by_its_id_and_by_its_identity(api: Api, world: Worl
     assert by_identity["process"] == "terminal"
 
 
+def test_an_identity_that_looks_like_the_id_of_another_delivery_does_not_stand_for_it(
+    api: Api, world: World
+) -> None:
+    world.start(delivery="release-7")
+    known = api.get("deliveries/release-7").json()["id"]
+    for spelt in (known, known.upper(), known.replace("-", ""), f"{{{known}}}"):
+        world.start(delivery=spelt)
+        assert api.get(f"deliveries/{spelt}").json()["identity"] == "release-7"
+    api.post(f"deliveries/{known}/retire", {"authorization": "ticket-1"}, "coordinator")
+    again = api.post(f"deliveries/{known}/retire", {"authorization": "ticket-1"}, "coordinator")
+    assert again.json()["delivery"] == "release-7"
+
+
 def test_cancelling_a_delivery_cancels_all_of_it(api: Api, world: World) -> None:
     world.start(WRITE, delivery="release-7")
     world.start(WRITE, delivery="release-7")
