@@ -1,7 +1,7 @@
 """Decide approvals. One conditional update decides; whoever comes second is told who decided what, and when."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from lifecycle_core.application import bootstrap, commands, permissions, queries
@@ -12,13 +12,11 @@ from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
-from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.events import Decision, Event
 from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.engine import approvals, requests
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
-
-type Decision = Literal["approve", "edit", "reject", "respond"]
 
 
 class Missing:

@@ -19,7 +19,7 @@ from lifecycle_core.contract.ports import (
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Durations in milliseconds. A worker renews its lease every third of `lease_ms`."""
+    """Durations in milliseconds. A worker renews its lease well before `lease_ms` are over."""
 
     lease_ms: int = 15_000
     approval_ms: int = 24 * 3600 * 1000
