@@ -21,7 +21,7 @@ STATUS: Final[Words] = {
 PROCESS: Final[Words] = {
     "running": pgettext_lazy("delivery", "Running"),
     "terminal": pgettext_lazy("delivery", "Ended"),
-    "stopped": pgettext_lazy("delivery", "Stopped"),
+    "stopped": pgettext_lazy("delivery", "At rest"),
 }
 REQUEST: Final[Words] = {
     "pending": _("Open"),

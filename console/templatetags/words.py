@@ -31,7 +31,7 @@ STATUS_ICONS: Final = {
     "answered": "check",
     "declined": "x",
     "terminal": "circle-check",
-    "stopped": "ban",
+    "stopped": "circle-pause",
     "executed": "check",
     "denied": "x",
     "refused": "shield-x",

@@ -15,6 +15,7 @@ from lifecycle_core.application import deliveries, permissions, queries
 from lifecycle_core.application.resources import DeliveryItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.status import ACTIVE
 
 FILTERS: Final = ("text",)
 
@@ -33,7 +34,8 @@ def index(request: HttpRequest, actor: Actor) -> HttpResponse:
 def detail(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
     """Show a delivery with each of its invocations."""
     delivery = queries.delivery(actor, delivery_id)
-    context = {"delivery": delivery, "tally": tally(delivery)}
+    active = any(invocation.status in ACTIVE for invocation in delivery.invocations)
+    context = {"delivery": delivery, "tally": tally(delivery), "active": active}
     return shell.render(request, actor, "deliveries/detail.html", context, section="deliveries")
 
 

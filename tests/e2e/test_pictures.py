@@ -103,4 +103,6 @@ def keep(page: Page, path: str, file: Path) -> None:
     """Open a page and write what it looks like."""
     page.goto(path)
     expect(page.locator("main")).to_be_visible()
+    if page.locator("#live").count():
+        expect(page.locator("#live")).to_have_attribute("data-state", "live")
     page.screenshot(path=file)

@@ -99,12 +99,21 @@ def _decided(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
 
 def _suspended(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     _open(rows, item, f"wait-{item.seq}", "suspension", "", "waiting")
+    _whole(rows, "waiting")
 
 
 def _resumed(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     for key, row in rows.items():
         if row.kind == "suspension" and row.ended_at is None:
             rows[key] = replace(row, ended_at=item.at, state="resumed")
+    _whole(rows, "running")
+
+
+def _whole(rows: Rows, state: str) -> None:
+    """Say of the invocation as a whole whether it is at work or waits for people."""
+    for key, row in rows.items():
+        if row.kind == "invocation" and row.ended_at is None:
+            rows[key] = replace(row, state=state)
 
 
 def _ended(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:

@@ -418,7 +418,7 @@ def test_what_is_open_is_open_in_the_timeline(world: World) -> None:
     invocation = world.run(calls(call(w.SEND), ask()))
     rows = queries.timeline(w.ANN, invocation)
     assert {(row.kind, row.label, row.state) for row in rows if row.ended_at is None} == {
-        ("invocation", w.ACTION, "running"),
+        ("invocation", w.ACTION, "waiting"),
         ("tool", w.SEND, "waiting"),
         ("tool", "workflow_request_input", "running"),
         ("approval", w.SEND, "pending"),
