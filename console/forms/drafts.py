@@ -78,6 +78,11 @@ def of_value(schema: Json, value: Json | Missing) -> Draft:
     return Draft(given=True, text=json.dumps(value))
 
 
+def controls(draft: Draft) -> int:
+    """Count the controls and groups of a form."""
+    return 1 + sum(map(controls, (*draft.members.values(), *draft.rows)))
+
+
 def _blank(schema: Json, chosen: schemas.Kind) -> Draft:
     """Make an empty draft, with the schema's default where it has one that fits."""
     if isinstance(schema, dict) and "default" in schema and schemas.fits(schema, schema["default"]):

@@ -18,6 +18,8 @@ from lifecycle_core.contract.errors import Problem
 type Mode = Literal["fields", "json"]
 
 JSON: Final = "json"
+# A control and its mark are two of the 1000 fields that a request may have (DATA_UPLOAD_MAX_NUMBER_FIELDS).
+MOST_CONTROLS: Final = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,8 @@ def no_fields(schema: Json, initial: Json | Missing) -> str:
     """Say why a value can be edited as JSON only, or nothing."""
     if schemas.kind(schema) == "json":
         return _("The schema leaves the form open, so the value is written as JSON.")
-    if not isinstance(initial, Missing) and not schemas.fits(schema, initial):
+    carried = isinstance(initial, Missing) or schemas.fits(schema, initial)
+    if not carried or drafts.controls(drafts.of_value(schema, initial)) > MOST_CONTROLS:
         return _(
             "The value has parts or characters that a form cannot carry unchanged, so it is written as JSON."
         )

@@ -27,6 +27,7 @@ COMBINED: Final = frozenset(
     {"$ref", "anyOf", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems", "const"}
 )
 SHORT: Final = 120
+MOST_OPTIONS: Final = 500
 INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -36,7 +37,9 @@ def kind(schema: Json) -> Kind:
     if not isinstance(schema, dict) or COMBINED & schema.keys():
         return "json"
     match schema:
-        case {"enum": [*options]} if options and all(_is_scalar(option) for option in options):
+        case {"enum": [*options]} if 0 < len(options) <= MOST_OPTIONS and all(
+            _is_scalar(option) for option in options
+        ):
             return "choice"
         case {"type": "string"}:
             return _text_kind(schema)

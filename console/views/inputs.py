@@ -34,7 +34,6 @@ def answer(request: HttpRequest, actor: Actor, input_id: uuid.UUID) -> HttpRespo
             input_id,
             content=form.value,
             kind="ANSWER",
-            request_identity=request.POST.get("request_identity") or None,
             key=request.POST.get("key") or None,
         )
     )
@@ -54,7 +53,6 @@ def finish(request: HttpRequest, actor: Actor, input_id: uuid.UUID) -> HttpRespo
             input_id,
             content=request.POST.get("reason", ""),
             kind="ACTION_FINISH_REQUESTED",
-            request_identity=request.POST.get("request_identity") or None,
             key=request.POST.get("key") or None,
         )
     )

@@ -237,3 +237,9 @@ def test_a_command_that_names_no_row_changes_nothing(row: str) -> None:
     drafts.adjust(draft, f"remove /{row}")
     drafts.adjust(draft, f"add /{row}")
     assert drafts.value(form, draft, needed=True) == ([["a"], ["b"]], [])
+
+
+def test_choices_beyond_what_a_page_can_hold_are_no_list() -> None:
+    options: Json = [f"v{number}" for number in range(schema.MOST_OPTIONS + 1)]
+    assert schema.kind({"enum": options}) == "json"
+    assert schema.kind({"type": "string", "enum": options}) == "lines"

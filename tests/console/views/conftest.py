@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 import pytest
@@ -47,12 +48,12 @@ class Form:
 
 
 def form(page: Any, containing: str) -> Form:
-    """Read the form of a page that contains some text, as a browser without scripts would send it."""
+    """Read the form of a page that contains some text, as a browser without scripts would send it: line ends are CR LF."""
     html = page.content.decode()
     found = next(m for m in re.finditer(r"<form\b.*?</form>", html, re.DOTALL) if containing in m[0])[0]
     action = re.search(r'action="([^"]*)"', found)
     hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', found)
     return Form(
         action=(action[1] if action else str(page.request["PATH_INFO"])).replace("&amp;", "&"),
-        fields=dict(hidden),
+        fields={name: re.sub(r"\r\n?|\n", "\r\n", unescape(value)) for name, value in hidden},
     )

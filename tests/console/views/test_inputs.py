@@ -30,10 +30,10 @@ SCHEMA: Json = {
 FITS = {"f/region": '"eu"', "f/count": "3", "f/keep": "true"}
 
 
-def ask(world: World, schema: Json = SCHEMA, prompt: str = "Where?") -> Any:
+def ask(world: World, schema: Json = SCHEMA, prompt: str = "Where?", identity: str = "where") -> Any:
     call = Call(
         tool="workflow_request_input",
-        arguments={"requestIdentity": "where", "prompt": prompt, "responseSchema": schema},
+        arguments={"requestIdentity": identity, "prompt": prompt, "responseSchema": schema},
     )
     world.start(call)
     return queries.inputs(world.host, state="pending").items[0]
@@ -52,6 +52,23 @@ def test_an_answer_that_fits_is_given(people: People, world: World) -> None:
     answer = form(card(operator, asked), 'name="mode"').send(operator, **FITS)
     assert answer.status_code == 303
     assert now(world, asked).answer == {"region": "eu", "count": 3, "keep": True}
+
+
+def test_a_question_whose_identity_no_form_gives_back_unchanged_is_answered(
+    people: People, world: World
+) -> None:
+    asked, operator = ask(world, identity="one\ntwo\r"), people("operator")
+    assert form(card(operator, asked), 'name="mode"').send(operator, **FITS).status_code == 303
+
+
+def test_a_question_with_more_parts_than_a_browser_may_send_is_answered_as_json(
+    people: People, world: World
+) -> None:
+    many: Json = {"type": "object", "properties": {f"p{n}": {"type": "boolean"} for n in range(600)}}
+    asked, operator = ask(world, many), people("operator")
+    answer = form(card(operator, asked), 'name="mode"').send(operator, json='{"p1": true}')
+    assert answer.status_code == 303
+    assert now(world, asked).answer == {"p1": True}
 
 
 @pytest.mark.parametrize(
