@@ -345,3 +345,13 @@ def test_twenty_sockets_cost_one_reader(
         assert sorted(reads) == heard[0]
 
     play(scene)
+
+
+def test_an_address_that_is_no_socket_is_refused(api: Api, play: Play) -> None:
+    async def scene() -> None:
+        for path in ("/ws/nope", "/ws/feed/more", "/"):
+            with pytest.raises(Closed):
+                async with opened(path, bearer(api.bearers["viewer"])):
+                    pass
+
+    play(scene)
