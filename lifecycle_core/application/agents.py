@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from lifecycle_core.access.models import AgentVersion
-from lifecycle_core.application import permissions
+from lifecycle_core.application import permissions, tenants
 from lifecycle_core.application.resources import ActionItem, AgentItem
 from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.actor import Actor, Permission
@@ -80,6 +80,7 @@ def apply(actor: Actor, toml_text: str) -> list[AgentItem]:
     with a pointer to every wrong place, and `errors.ConfigurationInvalid` for a text that is no TOML.
     """
     permissions.check_can_administer(actor)
+    tenants.check(actor.tenant)
     sources = _read(toml_text)
     with transaction.atomic():
         for source in sources:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +108,13 @@ def test_a_credential_is_read_from_standard_input(say: Say) -> None:
     assert credentials.lease("default", "refs/model", "http://127.0.0.1:9/v1").material == {
         "secret": "sk-secret"
     }
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "1", "null", "[" * 100_000, '{"invocation": 1}', '{"seq": 1}', "\xff"]
+)
+def test_a_file_that_is_no_export_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(text.encode("latin1"))
+    with pytest.raises(CommandError, match="is no export of a journal"):
+        call_command("journal", "verify", export=str(file))

@@ -47,7 +47,7 @@ def _verify_file(name: str) -> Verification:
     try:
         with Path(name).open(encoding="utf-8") as lines:
             return journals.verify_export(lines)
-    except (OSError, ValueError, KeyError) as cause:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as cause:
         raise CommandError(f"{name} is no export of a journal: {cause}") from cause
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from lifecycle_core.access.models import AgentVersion
-from lifecycle_core.application import agents, invocations, queries
+from lifecycle_core.application import agents, invocations, permissions, queries
 from lifecycle_core.contract import errors
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, ask, calls, complete
@@ -200,3 +200,8 @@ def test_a_delivery_of_another_agent_is_another_triple(world: World) -> None:
     with pytest.raises(errors.DeliveryConflict):
         world.start(complete(), agent="other", delivery="d1")
     assert len(queries.invocations(w.ANN).items) == 1
+
+
+def test_a_tenant_that_is_not_there_is_named(world: World) -> None:
+    with pytest.raises(errors.ConfigurationInvalid, match="nowhere"):
+        agents.apply(permissions.command_line("nowhere"), FULL)
