@@ -3,11 +3,19 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    StorageState,
+    ViewportSize,
+    expect,
+)
 
 from tests.harness.demo import Demo
 
-DESK = {"width": 1440, "height": 900}
+DESK: ViewportSize = {"width": 1440, "height": 900}
 UNREACHABLE = ("ERR_CONNECTION_REFUSED", "WebSocket connection to", "htmx:ws:error")
 
 

@@ -1,10 +1,6 @@
 """What people wait for, measured by the browser's own clock. Printed at the end; nothing is asserted about it."""
 
-import re
-import time
-from pathlib import Path
-
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e import moments
 from tests.e2e import puppet as puppets
@@ -12,7 +8,6 @@ from tests.e2e.figures import Figures
 from tests.e2e.people import People
 from tests.e2e.puppet import Puppet
 from tests.e2e.rest import Rest
-from tests.harness import demo as demos
 
 INVOCATIONS = 3
 CALLS = 4
@@ -85,27 +80,3 @@ def approve(operator: Page) -> None:
     moments.outwait(operator)
     button.click()
     operator.wait_for_function(f"() => marks.length > {clicked} && marks.at(-1).result")
-
-
-def test_from_the_start_to_the_first_approval(browser: Browser, tmp_path: Path, figures: Figures) -> None:
-    began = time.monotonic()
-    with demos.running(tmp_path / "data") as demo:
-        ready = time.monotonic()
-        page = browser.new_page(base_url=demo.url)
-        page.goto("/")
-        People.fill_in(page, **demo.users["operator"])
-        expect(page.locator("#entries [data-row]", has_text=re.compile("files_write")).first).to_be_visible()
-        seen = time.monotonic()
-        page.context.close()
-        figures.note("start of the demo to READY", 1000 * (ready - began), "ms")
-        figures.note(
-            "READY to the first approval on the screen, signing in included", 1000 * (seen - ready), "ms"
-        )
-        figures.note("resident memory with its first four invocations", resident(demo.process.pid), "MiB")
-
-
-def resident(pid: int) -> float:
-    """Return how much of a process lies in memory."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    [kilobytes] = re.findall(r"VmRSS:\s+(\d+) kB", status)
-    return int(kilobytes) / 1024

@@ -70,8 +70,12 @@ def full(server: Demo, puppet: Puppet) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="module")
 def newcomer(server: Demo) -> dict[str, str]:
     """Make a tenant in which nothing has happened yet."""
-    manage(server, "tenant", "add", "untouched")
-    manage(server, "member", "add", "newcomer", "--role", "owner", "--tenant", "untouched", given=SECRET)
+    manage(
+        server,
+        ["tenant", "add", "untouched"],
+        ["member", "add", "newcomer", "--role", "owner", "--tenant", "untouched"],
+        given=SECRET,
+    )
     return {"username": "newcomer", "password": SECRET}
 
 

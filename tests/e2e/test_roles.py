@@ -99,8 +99,12 @@ def statuses(page: Page, rest: Rest, invocation: str, approval: Item, delivery: 
 @pytest.fixture(scope="module")
 def stranger(server: Demo) -> dict[str, str]:
     """Make a tenant beside the demo's, with an owner of its own."""
-    manage(server, "tenant", "add", "elsewhere")
-    manage(server, "member", "add", "stranger", "--role", "owner", "--tenant", "elsewhere", given=SECRET)
+    manage(
+        server,
+        ["tenant", "add", "elsewhere"],
+        ["member", "add", "stranger", "--role", "owner", "--tenant", "elsewhere"],
+        given=SECRET,
+    )
     return {"username": "stranger", "password": SECRET}
 
 

@@ -1,6 +1,7 @@
 """The run: an agent asks and writes, an operator decides, an auditor watches, the server dies in between."""
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.figures import Figures
 from tests.e2e.people import People
 from tests.e2e.rest import Rest
 from tests.harness import demo as demos
@@ -23,6 +25,8 @@ class Console:
     """A demo that can be killed and started again at the same place."""
 
     demo: demos.Demo
+    began: float
+    ready: float
 
     def kill(self) -> None:
         """End the process as no supervisor would."""
@@ -35,20 +39,27 @@ class Console:
         self.demo = demos.start(self.demo.data, arguments=("--port", port), environ={})
 
 
-@pytest.fixture
-def console(tmp_path: Path) -> Iterator[Console]:
+@pytest.fixture(scope="module")
+def console(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """Run a demo of its own, because it is killed."""
-    console = Console(demo=demos.start(tmp_path / "data", arguments=(), environ={}))
+    began = time.monotonic()
+    demo = demos.start(tmp_path_factory.mktemp("run") / "data", arguments=(), environ={})
+    console = Console(demo=demo, began=began, ready=time.monotonic())
     yield console
     console.demo.stop()
 
 
+@pytest.fixture(scope="module")
+def everybody(console: Console, browser: Browser) -> People:
+    """Remember who has signed in to that demo."""
+    return People(browser=browser, demo=console.demo)
+
+
 @pytest.fixture
-def cast(console: Console, browser: Browser) -> Iterator[People]:
+def cast(everybody: People) -> Iterator[People]:
     """Open pages as the people of that demo."""
-    people = People(browser=browser, demo=console.demo)
-    yield people
-    assert people.leave() == []
+    yield everybody
+    assert everybody.leave() == []
 
 
 @dataclass(kw_only=True)
@@ -86,6 +97,27 @@ def has_stayed(page: Page) -> bool:
 def expect_lamp(page: Page, state: str) -> None:
     """Expect that a page says how fresh it is."""
     expect(page.locator("#live")).to_have_attribute("data-state", state, timeout=RESTART_MS)
+
+
+def test_the_first_approval_is_on_the_screen_by_itself(
+    console: Console, cast: People, figures: Figures
+) -> None:
+    page = cast.open("operator")
+    page.goto("/inbox/")
+    expect(page.locator("#entries [data-row]", has_text="files_write").first).to_be_visible()
+    seen = time.monotonic()
+    figures.note("start of the demo to READY", 1000 * (console.ready - console.began), "ms")
+    figures.note(
+        "READY to the first approval on the screen, with signing in", 1000 * (seen - console.ready), "ms"
+    )
+    figures.note("resident memory with the demo's own invocations", resident(console.demo.process.pid), "MiB")
+
+
+def resident(pid: int) -> float:
+    """Return how much of a process lies in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    [kilobytes] = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return int(kilobytes) / 1024
 
 
 def test_the_run(console: Console, cast: People) -> None:
