@@ -1,9 +1,6 @@
 """A running console and browsers to look at it."""
 
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -14,8 +11,6 @@ from tests.e2e.puppet import Puppet
 from tests.e2e.rest import Rest
 from tests.harness import browser as browsers
 from tests.harness import demo as demos
-
-PICTURES = os.environ.get("PICTURES")
 
 # Nothing waits longer than it has to; a slow machine is given the time.
 expect.set_options(timeout=15_000)
@@ -87,15 +82,3 @@ def puppet(server: demos.Demo) -> Iterator[Puppet]:
     """Register an agent that makes whatever calls its input names."""
     with Puppet.registered(server) as puppet:
         yield puppet
-
-
-@pytest.fixture
-def picture() -> Callable[[Page, str], None]:
-    """Write what a page looks like into the folder that PICTURES names."""
-    folder = Path(PICTURES or "test-output/pictures")
-
-    def keep(page: Page, name: str, **options: Any) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=folder / f"{name}.png", **options)
-
-    return keep

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, Response, ViewportSize, expect
 
 from tests.e2e import addresses
 from tests.e2e.people import DESK, People
@@ -33,7 +33,8 @@ def places(server: Demo, puppet: Puppet) -> Iterator[dict[str, str]]:
 def test_every_page_is_well_formed_for_everybody(people: People, places: dict[str, str], look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     page = people.open("owner", **options)
-    findings = []
+    findings: list[str] = []
+    page.on("response", lambda response: findings.extend(missing(response)))
     for name, place in places.items():
         page.goto(place)
         findings += [f"{name}: {finding}" for finding in [*found(page), *beyond_a_phone(page)]]
@@ -54,6 +55,12 @@ def found(page: Page) -> list[str]:
         if violation["impact"] in SERIOUS
         for node in violation["nodes"]
     ]
+
+
+def missing(response: Response) -> list[str]:
+    """Return what a page asks for in vain."""
+    wanted = response.status < 400 or response.request.is_navigation_request()
+    return [] if wanted else [f"{response.status} {response.url}"]
 
 
 def beyond_a_phone(page: Page) -> list[str]:

@@ -36,7 +36,11 @@ def test_everybody_of_the_demo_can_sign_in(people: People, role: str) -> None:
 
 def test_who_signs_out_is_a_stranger_again(page: Page, people: People) -> None:
     people.sign_in(page, "viewer")
+    other = page.context.new_page()
+    other.goto("/invocations/")
+    expect(other.locator("#live")).to_have_attribute("data-state", "live")
     page.get_by_label("Your menu").click()
     page.get_by_role("button", name="Sign out").click()
+    expect(other.locator("#live")).to_have_text("Signed out")
     page.goto("/inbox/")
     expect(page.get_by_label("Password")).to_be_visible()

@@ -84,6 +84,11 @@ class Watching:
         ).to_be_visible()
 
 
+def workspace(console: Console) -> Path:
+    """Name the folder in which the demo's agents work."""
+    return console.demo.data / "workspaces" / "demo"
+
+
 def stay(page: Page) -> None:
     """Mark a page, so that a reload would show."""
     page.evaluate("() => { window.unbroken = true }")
@@ -136,6 +141,8 @@ def test_the_run(console: Console, cast: People) -> None:
         invocation = watching.timeline.url.rstrip("/").rpartition("/")[2]
         refuse_a_wrong_answer(operator, rest, invocation)
         watching.sees('[data-kind="input"]', '[data-kind="asked"]', "input.requested")
+        read = (workspace(console) / "CHANGES.md").read_text().splitlines()[0]
+        expect(watching.transcript.locator('[data-kind="result"]', has_text=read)).to_be_visible()
         answer(operator)
         watching.sees('[data-kind="approval"]', '[data-kind="decided"]', "input.answered")
         look_at_what_would_be_written(operator)
@@ -147,8 +154,7 @@ def test_the_run(console: Console, cast: People) -> None:
     expect_result(watching)
     for page in (operator, *watching.pages):
         assert has_stayed(page)
-    written = console.demo.data / "workspaces" / "demo" / NOTES
-    assert HIGHLIGHT in written.read_text()
+    assert HIGHLIGHT in (workspace(console) / NOTES).read_text()
 
     retire(owner)
     verify_what_is_left(auditor)
