@@ -76,6 +76,8 @@ def test_nothing_is_inline_and_every_form_is_complete(people: People, world: Wor
                 assert attributes.get("nonce"), place
             if "hx-get" in attributes and tag == "a":
                 assert attributes["href"] == attributes["hx-get"], place
+            # The module opens the socket: htmx would look for this before its extension has arrived.
+            assert "hx-ws:connect" not in attributes, place
             if "hx-post" in attributes:
                 assert (tag, attributes["action"]) == ("form", attributes["hx-post"]), place
         for found in (form for form in reader.forms if form["method"] == "post"):
