@@ -88,8 +88,9 @@ def in_thirds(point: int, trial: Trial) -> Iterable[int]:
 
 
 def somewhere(point: int, trial: Trial) -> Iterable[int]:
-    """Choose one point, each time another one."""
-    return [1 + point * SPREAD % len(trial.points(1))]
+    """Choose one point, each time another one; a recovery that had nothing left to do has none."""
+    count = len(trial.points(1))
+    return [1 + point * SPREAD % count] if count else []
 
 
 def now_and_then(point: int, trial: Trial) -> Iterable[int]:
