@@ -1,12 +1,11 @@
 """The journal of an invocation: every fact, flat; one fact raw; the whole to take away; the check of its chain."""
 
-import itertools
 import uuid
-from collections.abc import Iterator
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 
+from console import streams
 from console.views import filters, invocations, shell
 from lifecycle_core.application import journals, queries
 from lifecycle_core.application.resources import EventItem
@@ -53,15 +52,7 @@ def verify(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
 def export(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
     """Give the journal as NDJSON, one fact a line."""
     lines = journals.export(actor, invocation=invocation_id)
-    response = StreamingHttpResponse(begun(lines), content_type="application/x-ndjson")
-    response["Content-Disposition"] = f'attachment; filename="journal-{invocation_id}.ndjson"'
-    return response  # type: ignore[return-value]
-
-
-def begun(lines: Iterator[str]) -> Iterator[str]:
-    """Take the first line now, so that a refusal is still a refusal and not a broken file."""
-    first = next(lines, None)
-    return iter(()) if first is None else itertools.chain((first,), lines)
+    return streams.ndjson(lines, f"journal-{invocation_id}")  # type: ignore[return-value]
 
 
 def after(request: HttpRequest) -> int:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from lifecycle_core.application import bootstrap, commands, permissions, queries
 from lifecycle_core.application.reading import approvals as rows
+from lifecycle_core.application.reading import stored
 from lifecycle_core.application.reading.approval_rows import ApprovalRow
 from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract import digests, errors
@@ -126,6 +127,8 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
     if found.request_digest != choice.request_digest:
         raise errors.DigestMismatch
     pending = _call(found.invocation, found.model_turn, found.call, found.status)
+    if choice.decision != "reject" and not _shows_what_is_bound(found, pending):
+        raise errors.DigestMismatch
     said = approvals.Said(
         approval=str(found.id), by=actor.name, request_digest=choice.request_digest, reason=choice.reason
     )
@@ -142,6 +145,12 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
             return approvals.respond(pending, said, result)
         case _:
             return approvals.reject(pending, said)
+
+
+def _shows_what_is_bound(found: ApprovalRow, pending: CallRecord) -> bool:
+    """Tell whether the arguments on the card are those behind the digest; rows that somebody edited must not decide."""
+    shown = stored.reader(found.delivery_id)(found.arguments)
+    return digests.digest(shown) == pending.bound["arguments"]
 
 
 def call_of(invocation: UUID, call: str) -> CallRecord:

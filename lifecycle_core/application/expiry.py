@@ -25,4 +25,7 @@ def sweep(limit: int = 100) -> int:
             expired += 1
         except errors.Refused as refusal:
             log.info("request %s was closed otherwise: %s", request.id, refusal)
+        except Exception:
+            # One request that cannot be closed must not keep the others open beyond their time.
+            log.exception("request %s could not expire", request.id)
     return expired

@@ -32,25 +32,28 @@ def start(
 ) -> InvocationItem:
     """Start an action of a registered agent, as part of the named delivery or of a new one.
 
+    `context` is the caller's own note; it is kept with the admission and shown, and no agent sees it.
     Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for an input that does not fit, and the
     refusals of admission; then nothing has happened.
     """
     permissions.check_can_start(actor)
-    definition = agents.current(actor.tenant, agent)
-    if action not in definition.actions:
-        raise errors.NotFound
     body: Json = {"agent": agent, "action": action, "input": input, "delivery": delivery, "context": context}
 
     def run() -> UUID:
+        definition = agents.current(actor.tenant, agent)
+        if action not in definition.actions:
+            raise errors.NotFound
         identity = _checked(delivery) if delivery is not None else f"delivery-{uuid.uuid4()}"
-        new = _new(actor, definition, action, input, identity)
+        new = _new(actor, definition, action, input, identity, context)
         bootstrap.host().start(new)
         return new.id
 
     return queries.invocation(actor, commands.Command.of("start", key, body).once(actor, run))
 
 
-def _new(actor: Actor, agent: AgentDefinition, action: str, value: Json, delivery: str) -> NewInvocation:
+def _new(
+    actor: Actor, agent: AgentDefinition, action: str, value: Json, delivery: str, context: Json
+) -> NewInvocation:
     invocation = uuid.uuid4()
     reference = DeliveryRef(
         identity=delivery,
@@ -72,6 +75,7 @@ def _new(actor: Actor, agent: AgentDefinition, action: str, value: Json, deliver
         model=agent.model,
         attempt=1,
         requester=actor.name,
+        context=context,
     )
 
 

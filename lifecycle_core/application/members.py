@@ -1,5 +1,6 @@
 """Use cases over people and what they may do in a tenant."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,15 @@ def add(actor: Actor, *, username: str, given: Sequence[str], password: str | No
     user = User.objects.filter(username=username).first() or _create(username, password)
     Membership.objects.update_or_create(user=user, tenant_id=actor.tenant, defaults={"roles": list(given)})
     return MemberItem(username=username, roles=tuple(given), active=user.is_active)
+
+
+def first_owner(actor: Actor, *, username: str) -> str | None:
+    """Make the owner of a tenant that has no members, and return the password; nothing where there are members."""
+    if listed(actor):
+        return None
+    password = secrets.token_urlsafe(12)
+    add(actor, username=username, given=["owner"], password=password)
+    return password
 
 
 @transaction.atomic

@@ -1,17 +1,20 @@
 """What workers ask of the application: what is there to do, and do it. Who runs turns is chosen above (`workers`)."""
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract.status import WORKING, Status
 from lifecycle_core.engine import advance
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.journal.models import Invocation
+
+log = logging.getLogger(__name__)
 
 type Probe = Callable[[], list[str]]
 
@@ -61,8 +64,16 @@ def watch(running: Mapping[UUID, Interruption], worker: str, *, renew: bool) -> 
         if deadline is not None and invocation not in leases:
             _interrupt_if_lost(invocation, interruption, worker)
         elif invocation in leases and renew:
-            now = services.clock.now_ms()
-            services.journal.renew(invocation, leases[invocation], services.timing.lease_ms, now)
+            _renew(invocation, leases[invocation])
+
+
+def _renew(invocation: UUID, token: int) -> None:
+    services = bootstrap.services()
+    try:
+        services.journal.renew(invocation, token, services.timing.lease_ms, services.clock.now_ms())
+    except DatabaseError:
+        # The lease outlives several rounds, and the other turns need theirs renewed in this one.
+        log.exception("the lease of invocation %s was not renewed", invocation)
 
 
 def _leases(running: Mapping[UUID, Interruption], worker: str) -> dict[UUID, int]:

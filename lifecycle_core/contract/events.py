@@ -48,6 +48,7 @@ class InvocationAdmitted(Event):
     input: Json
     requester: str
     dispatch_digest: str
+    context: Json = None
 
 
 @dataclass(frozen=True, kw_only=True)

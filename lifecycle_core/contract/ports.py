@@ -412,6 +412,7 @@ class NewInvocation:
     model: str
     attempt: int
     requester: str
+    context: Json = None
     parent: UUID | None = None
 
 

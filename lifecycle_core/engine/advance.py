@@ -10,9 +10,9 @@ from typing import Final
 from uuid import UUID
 
 from lifecycle_core.contract import errors, events
-from lifecycle_core.contract.ports import CallRecord, Resume, TurnInterrupted
+from lifecycle_core.contract.ports import CallRecord, CredentialLease, Resume, TurnInterrupted
 from lifecycle_core.contract.status import ACTIVE, Status
-from lifecycle_core.engine import closing, effects, native, speech, turn
+from lifecycle_core.engine import closing, effects, leases, native, speech, turn
 from lifecycle_core.engine.carrier import told
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
@@ -59,11 +59,12 @@ def _take_lease(episode: Episode, worker: str) -> None:
 def _go_on(episode: Episode) -> None:
     outcome = turn.Turn()
     starts = episode.ledger.status is Status.STARTING
-    waits = native.begin(episode, outcome) if starts else _continue(episode, outcome)
+    with leases.leased(episode) as lease:
+        waits = native.begin(episode, outcome, lease) if starts else _continue(episode, outcome, lease)
     _end(episode, outcome, waits=waits)
 
 
-def _continue(episode: Episode, outcome: turn.Turn) -> bool:
+def _continue(episode: Episode, outcome: turn.Turn, lease: CredentialLease | None) -> bool:
     """Settle the last model turn and, if nothing of it waits, let the session run; tell whether a call waits for people."""
     try:
         results = _settle_calls(episode, outcome)
@@ -76,7 +77,7 @@ def _continue(episode: Episode, outcome: turn.Turn) -> bool:
     if outcome.over:
         return False
     settled = Resume(results=tuple(told(result) for result in results if result is not None))
-    return native.resume(episode, outcome, settled)
+    return native.resume(episode, outcome, settled, lease)
 
 
 def _settle_calls(episode: Episode, outcome: turn.Turn) -> list[events.ToolCompleted | None]:

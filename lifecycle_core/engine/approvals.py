@@ -15,7 +15,7 @@ from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import CallRecord, ToolError, ToolSpec
-from lifecycle_core.engine import result_schema
+from lifecycle_core.engine import leases, result_schema
 from lifecycle_core.engine.episode import Episode, PlannedCall
 
 
@@ -126,10 +126,16 @@ def approve(pending: CallRecord, said: Said) -> list[Event]:
 def edit(episode: Episode, pending: CallRecord, said: Said, arguments: Json) -> list[Event]:
     """Let the call run with other arguments, put through schema, gates and preparation as if the agent had asked.
 
-    Raises `errors.SchemaInvalid` where they do not fit and `errors.Forbidden` where a gate refuses.
+    Raises `errors.SchemaInvalid` where they do not fit, `errors.SecretInArguments` where they carry the agent's secret,
+    `errors.Forbidden` where a gate refuses and `errors.NotFound` where the tool is no longer there.
     """
+    if pending.tool not in episode.tools:
+        raise errors.NotFound
     spec = episode.tools[pending.tool].spec
     fitting = check_arguments(spec, arguments)
+    with leases.leased(episode):
+        if episode.holds_secret(fitting):
+            raise errors.SecretInArguments
     verdict = episode.judge(spec, fitting)
     if verdict.outcome == "refuse":
         raise errors.Forbidden(reason=f"{verdict.rule}: {verdict.reason}")

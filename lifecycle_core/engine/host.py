@@ -50,6 +50,7 @@ class Host:
             input=new.dispatch.input,
             requester=new.requester,
             dispatch_digest=digests.digest(dispatch),
+            context=new.context,
         )
         status = machine.next_status(None, type(admitted))
         return self._services.journal.admit(new, admitted, status=status, at_ms=self._services.clock.now_ms())

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from lifecycle_core.contract import errors, events, identities
 from lifecycle_core.contract.ports import (
@@ -17,6 +17,7 @@ from lifecycle_core.contract.ports import (
     TurnInterrupted,
     TurnSuspended,
 )
+from lifecycle_core.engine import leases
 from lifecycle_core.engine.carrier import TurnCarrier
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.ledger import LedgerClosed
@@ -37,27 +38,28 @@ class OpenFailed(Exception):
     """A fresh session could not be opened."""
 
 
-def begin(episode: Episode, outcome: Turn) -> bool:
+def begin(episode: Episode, outcome: Turn, lease: CredentialLease | None) -> bool:
     """Run the first turn of an episode; tell whether a call waits for people."""
     agent = episode.agent
     action = agent.actions[episode.record.action]
     dispatched = episode.record.dispatch["input"]
-    return _run(
-        episode, outcome, Begin(instructions=agent.instructions, purpose=action.purpose, input=dispatched)
-    )
+    first = Begin(instructions=agent.instructions, purpose=action.purpose, input=dispatched)
+    return _run(episode, outcome, first, lease)
 
 
-def resume(episode: Episode, outcome: Turn, results: Resume) -> bool:
+def resume(episode: Episode, outcome: Turn, results: Resume, lease: CredentialLease | None) -> bool:
     """Go on with the session of an episode; tell whether a call waits for people."""
-    return _run(episode, outcome, results)
+    return _run(episode, outcome, results, lease)
 
 
-def _run(episode: Episode, outcome: Turn, turn_input: TurnInput) -> bool:
-    try:
-        with _leased(episode) as lease, _session(episode) as session:
-            return _drive(episode, outcome, session, turn_input, lease)
-    except errors.CredentialAcquisitionFailed as refusal:
+def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: CredentialLease | None) -> bool:
+    if lease is None:
+        refusal = errors.CredentialAcquisitionFailed()
         outcome.fail("CREDENTIAL_UNAVAILABLE", refusal.sentence, retry="new-attempt")
+        return False
+    try:
+        with _session(episode) as session:
+            return _drive(episode, outcome, session, turn_input, lease)
     except errors.ProviderNotImplemented as refusal:
         outcome.fail("PROVIDER_NOT_IMPLEMENTED", refusal.sentence, retry="never")
     except OpenFailed as failed:
@@ -93,16 +95,6 @@ def _drive(
 
 
 @contextlib.contextmanager
-def _leased(episode: Episode) -> Iterator[CredentialLease]:
-    lease = episode.services.lease(episode.record.tenant, episode.agent)
-    try:
-        episode.protect(lease.material.values())
-        yield lease
-    finally:
-        _give_back(lease.release)
-
-
-@contextlib.contextmanager
 def _session(episode: Episode) -> Iterator[NativeSession]:
     session = _open_or_restore(episode)
     try:
@@ -110,15 +102,7 @@ def _session(episode: Episode) -> Iterator[NativeSession]:
         yield session
     finally:
         episode.interruption.watch(None)
-        _give_back(session.dispose)
-
-
-def _give_back(release: Callable[[], None]) -> None:
-    """Give something back that the turn no longer needs; that it cannot be given back says nothing about the turn."""
-    try:
-        release()
-    except Exception:
-        log.exception("something of a turn could not be given back")
+        leases.give_back(session.dispose)
 
 
 def _open_or_restore(episode: Episode) -> NativeSession:
@@ -161,7 +145,7 @@ def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: 
         why = episode.redactor.text(f"{type(fault).__name__}: {fault}")
         raise SessionLost(f"the session could not be restored: {why}") from fault
     if session.opaque_identity != opaque_identity:
-        _give_back(session.dispose)
+        leases.give_back(session.dispose)
         raise SessionLost("another session came back", reason="CALL_INTERRUPTED")
     episode.session = opaque_identity
     episode.ledger.follow(affinity, len(messages))

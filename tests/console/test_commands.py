@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from lifecycle_core.access.models import Tenant, Token
-from lifecycle_core.application import credentials, tokens
+from lifecycle_core.application import credentials, members, permissions, tokens
 
 pytestmark = pytest.mark.django_db
 type Say = Callable[[str], None]
@@ -31,6 +31,15 @@ def run(*arguments: str, **options: Any) -> str:
 def test_a_token_is_printed_alone_on_the_last_line() -> None:
     lines = run("token", "create", "--tenant", "default", "--role", "host", "--name", "ci").splitlines()
     assert tokens.actor_of(lines[-1]).name == "token:ci"
+
+
+def test_the_first_owner_is_made_once_and_the_password_said() -> None:
+    actor = permissions.command_line("default")
+    password = members.first_owner(actor, username="ann")
+    assert password is not None
+    assert User.objects.get(username="ann").check_password(password)
+    assert [member.roles for member in members.listed(actor)] == [("owner",)]
+    assert members.first_owner(actor, username="bob") is None
 
 
 def test_a_token_expires_after_the_given_days() -> None:

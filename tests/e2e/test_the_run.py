@@ -261,6 +261,7 @@ def retire(owner: Page) -> None:
     owner.reload()
     owner.get_by_role("link", name=DELIVERY).click()
     owner.get_by_role("link", name="Retire").click()
+    owner.get_by_label("Authorization").fill("ticket 17")
     owner.get_by_label("Type the identity").fill("harbour-2.4.1")
     owner.get_by_role("button", name="Retire for good").click()
     expect(owner.get_by_role("alert")).to_be_visible()

@@ -126,6 +126,7 @@ def test_starting_cancelling_and_retiring(owner: Page, rest: Rest, puppet: Puppe
 
     owner.get_by_role("link", name="plain-start").click()
     owner.get_by_role("link", name="Retire").click()
+    owner.get_by_label("Authorization").fill("ticket 17")
     owner.get_by_label("Type the identity").fill("plain-stat")
     owner.get_by_role("button", name="Retire for good").click()
     expect(owner.get_by_role("alert")).to_be_visible()

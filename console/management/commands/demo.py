@@ -45,6 +45,7 @@ class Command(ConsoleCommand):
             self.stdout.write(json.dumps({"users": state.users, "tokens": state.tokens}))
             return
         self.stdout.write(f"Sign in as {', '.join(state.users)} with the password {state.password}")
+        self.stdout.write(f"Start agents over REST with the host's token {state.tokens['host']}")
 
     def _ready(self, address: str, *, browser: bool) -> None:
         self.stdout.write(f"READY {address}")

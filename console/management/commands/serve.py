@@ -1,7 +1,6 @@
 """`manage.py serve`: the embedded server, web and turns in one process."""
 
 import getpass
-import secrets
 import sys
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from console import serving
 from console.management.base import ConsoleCommand
-from lifecycle_core.application import members, permissions, tenants
+from lifecycle_core.application import members, permissions
 
 TENANT = "default"
 
@@ -37,11 +36,10 @@ class Command(ConsoleCommand):
 
     def _first_owner(self) -> None:
         """Make the owner where nobody can sign in yet, and say how."""
-        if TENANT in tenants.slugs():
-            return
-        tenants.add(TENANT)
-        name, password = getpass.getuser(), secrets.token_urlsafe(12)
-        members.add(permissions.command_line(TENANT), username=name, given=["owner"], password=password)
-        self.stdout.write(
-            f"Sign in as {name} with the password {password} (shown this once; change it when signed in)."
-        )
+        name = getpass.getuser()
+        password = members.first_owner(permissions.command_line(TENANT), username=name)
+        if password is not None:
+            self.stdout.write(
+                f"Sign in as {name} with the password {password} (shown this once; change it when signed in)."
+            )
+            self.stdout.flush()

@@ -11,6 +11,7 @@ from lifecycle_core.contract.plugins import ToolAdmission, Verdict
 from lifecycle_core.contract.ports import EffectClass, ToolContext
 from lifecycle_core.engine import effects
 from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.testing.answers import Answer, Call
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, call, calls, complete
@@ -261,6 +262,26 @@ def test_a_secret_in_what_a_tool_returns_is_kept_nowhere(world: World) -> None:
     assert world.results(invocation)["x"] == ("executed", {"[REDACTED]": ["key [REDACTED]"]})
     record = world.store.load(invocation)
     assert w.SECRET not in repr(world.store.messages(w.TENANT, record.affinity))
+
+
+def test_a_secret_in_what_an_approved_call_returns_is_kept_nowhere(world: World) -> None:
+    world.gates[:] = [AskGate()]
+    world.tools[w.SEND].act = lambda arguments, context: {"key": w.SECRET}
+    invocation = world.run(calls(call(w.SEND, "x", n=1)), complete())
+    world.decide(world.approval(invocation))
+    world.settle()
+    assert world.status(invocation) == "completed"
+    assert world.results(invocation)["x"] == ("executed", {"key": "[REDACTED]"})
+    assert all(lease.released == 1 for lease in world.leases)
+
+
+def test_an_approved_call_runs_also_when_its_agents_secret_cannot_be_leased(world: World) -> None:
+    world.gates[:] = [AskGate()]
+    invocation = world.run(calls(call(w.SEND, "x", n=1)), complete())
+    world.lease_fails = True
+    world.decide(world.approval(invocation))
+    world.settle()
+    assert world.results(invocation)["x"][0] == "executed"
 
 
 def test_a_secret_in_what_the_model_says_is_kept_nowhere(world: World) -> None:

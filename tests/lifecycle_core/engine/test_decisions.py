@@ -146,6 +146,25 @@ def test_an_edit_replaces_the_arguments_and_keeps_those_that_were_proposed(
     assert world.results(waiting)["c1"] == ("edited", {"done": {"to": "bob"}})
 
 
+def test_an_edit_with_the_agents_secret_is_refused_and_changes_nothing(world: World, waiting: UUID) -> None:
+    with pytest.raises(errors.SecretInArguments):
+        world.decide(world.approval(waiting), "edit", arguments={"to": w.SECRET})
+    assert world.approval(waiting).state == "pending"
+    assert all(lease.released == 1 for lease in world.leases)
+
+
+@pytest.mark.parametrize("decision", ["approve", "respond"])
+def test_a_card_whose_row_was_rewritten_cannot_be_approved(
+    world: World, waiting: UUID, decision: str
+) -> None:
+    approval = world.approval(waiting)
+    Approval.objects.filter(pk=approval.id).update(arguments='{"to":"somebody else"}')
+    given: dict[str, Any] = {"result": 1} if decision == "respond" else {}
+    with pytest.raises(errors.DigestMismatch):
+        world.decide(approval, decision, **given)
+    world.decide(approval, "reject")
+
+
 def test_an_edit_to_nothing_is_an_edit(world: World, waiting: UUID) -> None:
     world.decide(world.approval(waiting), "edit", arguments={})
     world.settle()

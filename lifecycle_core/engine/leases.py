@@ -1,0 +1,37 @@
+"""An agent's secret: leased for as long as something of the agent's runs, and kept out of all that is noted meanwhile."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.ports import CredentialLease
+from lifecycle_core.engine.episode import Episode
+
+log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def leased(episode: Episode) -> Iterator[CredentialLease | None]:
+    """Lease the secret for one turn of a worker and release it once; nothing where it cannot be had.
+
+    What people have decided runs all the same: it does not depend on the model's key.
+    """
+    try:
+        lease = episode.services.lease(episode.record.tenant, episode.agent)
+    except errors.CredentialAcquisitionFailed:
+        yield None
+        return
+    try:
+        episode.protect(lease.material.values())
+        yield lease
+    finally:
+        give_back(lease.release)
+
+
+def give_back(release: Callable[[], None]) -> None:
+    """Give something back that the turn no longer needs; that it cannot be given back says nothing about the turn."""
+    try:
+        release()
+    except Exception:
+        log.exception("something of a turn could not be given back")
