@@ -10,6 +10,9 @@ from tests.faults import trials
 TRIED: dict[str, tuple[int, float]] = {}
 """How many points were tried and how long that took, by what was tried."""
 
+POINTS: list[str] = []
+"""Every point that was tried: where it died, where its recovery died, how it ended."""
+
 
 @pytest.fixture(scope="session")
 def zygotes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, trials.Zygote]]:
@@ -36,6 +39,8 @@ def ground(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was tried; the lists of points are in the output of the tests (`-rP`)."""
+    """List the points that were tried, and how many there were of each run."""
+    for line in POINTS:
+        terminalreporter.write_line(line)
     for name, (points, seconds) in TRIED.items():
         terminalreporter.write_line(f"kill -9 at {points} points of {name}: {seconds:.1f} s")

@@ -36,12 +36,11 @@ def trials_at(ground: Ground, scenario: str, step: int) -> Iterator[tuple[int, T
 
 
 def report(scenario: str, point: int, trial: Trial, found: list[str]) -> None:
-    """Print one line of the list of points: where it died, where the recovery died, how it ended."""
+    """Add a line to the list of points: where it died, where the recovery died, how it ended."""
     died = " / ".join(points[-1] for life in range(len(trial.lives) - 1) if (points := trial.points(life)))
     ended = [row["status"] for row in trial.final.invocations] if trial.final else []
-    print(  # noqa: T201
-        f"{scenario:18} {point:3} {died}: {', '.join(ended)}, {len(trial.posts)} posts {found or ''}"
-    )
+    line = f"{scenario:18} {point:3} {died}: {', '.join(ended)}, {len(trial.posts)} posts {found or ''}"
+    conftest.POINTS.append(line.rstrip())
 
 
 def runs() -> Iterator[Any]:

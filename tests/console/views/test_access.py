@@ -61,7 +61,7 @@ def things(world: World) -> Mapping[str, str]:
 
 
 def content(response: Any) -> bytes:
-    return b"".join(response.streaming_content) if response.streaming else response.content
+    return b"".join(response) if response.streaming else response.content
 
 
 @pytest.mark.parametrize("name", LISTS)

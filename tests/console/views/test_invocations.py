@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def content(response: Any) -> str:
-    return b"".join(response.streaming_content).decode()
+    return b"".join(response).decode()
 
 
 class TestStart:
