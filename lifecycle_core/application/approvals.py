@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application import bootstrap, calls, commands, permissions, queries
 from lifecycle_core.application.reading import approvals as rows
 from lifecycle_core.application.reading import stored
 from lifecycle_core.application.reading.approval_rows import ApprovalRow
@@ -126,7 +126,7 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
         return []
     if found.request_digest != choice.request_digest:
         raise errors.DigestMismatch
-    pending = _call(found.invocation, found.model_turn, found.call, found.status)
+    pending = calls.of_turn(found.invocation, found.model_turn, found.call, found.status)
     if choice.decision != "reject" and not _shows_what_is_bound(found, pending):
         raise errors.DigestMismatch
     said = approvals.Said(
@@ -150,17 +150,4 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
 def _shows_what_is_bound(found: ApprovalRow, pending: CallRecord) -> bool:
     """Tell whether the arguments on the card are those behind the digest; rows that somebody edited must not decide."""
     shown = stored.reader(found.delivery_id)(found.arguments)
-    return digests.digest(shown) == pending.bound["arguments"]
-
-
-def call_of(invocation: UUID, call: str) -> CallRecord:
-    """Return the call that a request belongs to; only calls of the newest model turn have open requests."""
-    record = bootstrap.journal().load(invocation)
-    return _call(invocation, record.model_turns, call, record.status)
-
-
-def _call(invocation: UUID, model_turn: int, call: str, status: str) -> CallRecord:
-    for candidate in bootstrap.journal().calls(invocation, model_turn):
-        if candidate.id == call:
-            return candidate
-    raise errors.StatusConflict(status=status)
+    return digests.digest(shown) == pending.bound.get("arguments")

@@ -2,8 +2,7 @@
 
 import logging
 
-from lifecycle_core.application import approvals as calls
-from lifecycle_core.application import bootstrap
+from lifecycle_core.application import bootstrap, calls
 from lifecycle_core.contract import errors
 from lifecycle_core.engine import approvals, inputs, requests
 
@@ -17,7 +16,7 @@ def sweep(limit: int = 100) -> int:
     expired = 0
     for request in due:
         try:
-            call = calls.call_of(request.invocation, request.call)
+            call = calls.of_request(request.invocation, request.call)
             expire = approvals.expire if request.kind == "approval" else inputs.expire
             requests.resolve(
                 journal, clock, request.invocation, expire(call, str(request.id)), by="system:sweeper"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from lifecycle_core.application import approvals, bootstrap, commands, permissions, queries
+from lifecycle_core.application import bootstrap, calls, commands, permissions, queries
 from lifecycle_core.application.reading import inputs as rows
 from lifecycle_core.application.resources import InputItem
 from lifecycle_core.contract import digests, errors
@@ -56,7 +56,7 @@ def answer(
             kind=kind,
             content=content,
         )
-        asking = approvals.call_of(found.invocation_id, found.call)
+        asking = calls.of_request(found.invocation_id, found.call)
         bootstrap.host().continue_with_input(found.invocation_id, asking, given)
 
     def run() -> UUID:
@@ -72,7 +72,7 @@ def decline(actor: Actor, input: UUID, *, reason: str = "", key: str | None = No
     body: Json = {"input": str(input), "reason": reason}
 
     def resolve() -> None:
-        asking = approvals.call_of(found.invocation_id, found.call)
+        asking = calls.of_request(found.invocation_id, found.call)
         facts = inputs.decline(asking, input=str(found.pk), by=actor.name, reason=reason)
         requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
 

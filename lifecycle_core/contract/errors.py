@@ -31,6 +31,11 @@ class Problem:
     detail: str
 
 
+def listed(problems: Sequence[Problem], most: int = 8) -> str:
+    """Return the first problems as one line of text, for agents and dispositions."""
+    return "; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in problems[:most])
+
+
 @dataclass(eq=False)
 class NotCanonical(Refused, ValueError):
     """The value cannot be represented exactly as JSON."""

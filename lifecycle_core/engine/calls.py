@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lifecycle_core.contract import events
+from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import EffectClass, ProposedCall, ToolError, ToolSpec
 from lifecycle_core.engine import approvals, effects, result_schema
@@ -59,8 +59,7 @@ def _check_arguments(episode: Episode, spec: ToolSpec, proposed: ProposedCall) -
         return  # The result is judged once, where the turn ends: a wrong one makes the invocation invalid.
     problems = result_schema.validate(spec.input_schema, proposed.arguments)
     if problems:
-        found = "; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in problems[:8])
-        raise ToolError("ARGUMENTS_INVALID", found)
+        raise ToolError("ARGUMENTS_INVALID", errors.listed(problems))
 
 
 def _admit_effect(episode: Episode, index: int, call: PlannedCall, spec: ToolSpec) -> Admission:

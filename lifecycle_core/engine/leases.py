@@ -17,9 +17,8 @@ def leased(episode: Episode) -> Iterator[CredentialLease | None]:
 
     What people have decided runs all the same: it does not depend on the model's key.
     """
-    try:
-        lease = episode.services.lease(episode.record.tenant, episode.agent)
-    except errors.CredentialAcquisitionFailed:
+    lease = _lease(episode)
+    if lease is None:
         yield None
         return
     try:
@@ -27,6 +26,13 @@ def leased(episode: Episode) -> Iterator[CredentialLease | None]:
         yield lease
     finally:
         give_back(lease.release)
+
+
+def _lease(episode: Episode) -> CredentialLease | None:
+    try:
+        return episode.services.lease(episode.record.tenant, episode.agent)
+    except errors.CredentialAcquisitionFailed:
+        return None
 
 
 def give_back(release: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
 """Native events -> disposition: what a provider reported decides how the turn ends (reference: seed-contracts 6)."""
 
-from lifecycle_core.contract import events
+from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import (
@@ -92,6 +92,6 @@ def ending(turn: Turn, *, waits: bool, open_requests: list[str], interaction: bo
 def _completion(result: Json, schema: Json) -> Event:
     problems = result_schema.validate(schema, result)
     if problems:
-        detail = "; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in problems[:8])
+        detail = errors.listed(problems)
         return events.InvocationInvalidated(code="RESULT_SCHEMA_INVALID", detail=detail)
     return events.InvocationCompleted(result=result)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from lifecycle_core.contract import errors
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.ports import EffectClass, InputAsked, StructuredCompletion, ToolError, ToolSpec
@@ -94,8 +95,7 @@ def input_asked(
     schema = arguments.get("responseSchema", ANY_TEXT)
     problems = check_form(schema)
     if problems:
-        found = "; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in problems[:8])
-        raise ToolError("RESPONSE_SCHEMA_INVALID", found)
+        raise ToolError("RESPONSE_SCHEMA_INVALID", errors.listed(problems))
     return InputAsked(
         call_id=call_id,
         request_identity=argument(arguments, "requestIdentity"),
