@@ -15,7 +15,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Decision, Event
 from lifecycle_core.contract.ports import CallRecord
-from lifecycle_core.engine import approvals, requests
+from lifecycle_core.engine import approvals, leases, requests
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
 
@@ -134,20 +134,25 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
     )
     arguments, result = choice.arguments, choice.result
     match choice.decision:
-        case "approve":
+        case "approve" if not choice.reason:
             return approvals.approve(pending, said)
+        case "approve":
+            facts = approvals.approve(pending, said)
         case "edit" if not isinstance(arguments, Missing):
             record = bootstrap.journal().load(found.invocation)
-            return approvals.edit(
-                Episode.of(bootstrap.services(), record, Interruption()), pending, said, arguments
-            )
+            episode = Episode.of(bootstrap.services(), record, Interruption())
+            facts = approvals.edit(episode, pending, said, arguments)
         case "respond" if not isinstance(result, Missing):
-            return approvals.respond(pending, said, result)
+            facts = approvals.respond(pending, said, result)
         case _:
-            return approvals.reject(pending, said)
+            facts = approvals.reject(pending, said)
+    return leases.facts_without_secrets(bootstrap.services(), found.invocation, facts)
 
 
 def _shows_what_is_bound(found: ApprovalRow, pending: CallRecord) -> bool:
     """Tell whether the arguments on the card are those behind the digest; rows that somebody edited must not decide."""
-    shown = stored.reader(found.delivery_id)(found.arguments)
-    return digests.digest(shown) == pending.bound.get("arguments")
+    try:
+        shown = stored.reader(found.delivery_id)(found.arguments)
+        return digests.digest(shown) == pending.bound.get("arguments")
+    except (ValueError, errors.NotFound):
+        return False

@@ -47,8 +47,11 @@ def add(actor: Actor, *, username: str, given: Sequence[str], password: str | No
 
 
 def first_owner(actor: Actor, *, username: str) -> str | None:
-    """Make the owner of a tenant that has no members, and return the password; nothing where there are members."""
-    if listed(actor):
+    """Make the owner where nobody can sign in yet, and return the password; nothing where there is anybody at all.
+
+    An account that is there is never given rights here, whatever its name.
+    """
+    if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
     add(actor, username=username, given=["owner"], password=password)

@@ -63,9 +63,9 @@ def _dispatch(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCom
     except OutcomeUnknown as cause:
         turn.lose(f"{call.tool}: {cause}", open_intents=(call.call,))
         return None
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001  (it is logged, without secrets)
         # A fault of the tool itself. Whether it acted before it failed is known only where repeating is harmless.
-        log.exception("tool %s failed", call.tool)
+        episode.log_fault(f"tool {call.tool} failed")
         if call.effect_class in REPEATABLE:
             return _outcome(episode, call, "failed", error_of("TOOL_FAULT", type(fault).__name__), started)
         turn.lose(f"{call.tool}: {type(fault).__name__}", open_intents=(call.call,))
@@ -124,9 +124,14 @@ def refuse(episode: Episode, call: PlannedCall, code: str, detail: str) -> event
 def settle(
     episode: Episode, call: PlannedCall, outcome: events.Outcome, content: Json, **measured: Any
 ) -> events.ToolCompleted:
-    """Give a call its one result."""
+    """Give a call its one result, without any leased secret: the agent is told what the journal keeps."""
     completed = events.ToolCompleted(
-        call=call.call, call_id=call.call_id, tool=call.tool, outcome=outcome, content=content, **measured
+        call=call.call,
+        call_id=call.call_id,
+        tool=call.tool,
+        outcome=outcome,
+        content=episode.redactor.redact(content),
+        **measured,
     )
     episode.ledger.note(completed)
     return completed
@@ -197,8 +202,8 @@ def _reconcile(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.
         if found == "done":
             result = _kept(episode, tool.result_of(call.arguments, call.preparation))
             return settle(episode, call, "edited" if call.edited else "executed", result, reconciled=True)
-    except Exception:
-        log.exception("tool %s could not say what became of a call", call.tool)
+    except Exception:  # noqa: BLE001  (it is logged, without secrets)
+        episode.log_fault(f"tool {call.tool} could not say what became of a call")
         found = "unknown"
     if found == "not_done":
         return run(episode, turn, call)

@@ -1,6 +1,7 @@
 """One worker's view of one invocation while it drives it."""
 
 import logging
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -114,6 +115,10 @@ class Episode:
         """Tell whether a value contains a leased secret."""
         return self.redactor.contains_secret(value)
 
+    def log_fault(self, what: str) -> None:
+        """Log the exception that is being handled, with its traceback, without any leased secret."""
+        log.error("%s\n%s", what, self.redactor.text(traceback.format_exc()))
+
     def without_secrets(self, arguments: dict[str, Json]) -> dict[str, Json]:
         """Return arguments of which even the digest tells nothing of a leased secret."""
         kept = self.redactor.redact(arguments)
@@ -131,7 +136,7 @@ class Episode:
             raise
         except Exception as fault:
             # Nothing was done yet, so a tool that is out of order costs its own call and not the run.
-            log.exception("tool %s could not prepare a call", call.tool)
+            self.log_fault(f"tool {call.tool} could not prepare a call")
             raise ToolError("TOOL_FAULT", type(fault).__name__) from fault
         return replace(call, preparation=preparation)
 

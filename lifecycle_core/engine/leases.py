@@ -2,11 +2,17 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from uuid import UUID
 
 from lifecycle_core.contract import errors
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import CredentialLease
 from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.engine.services import Services
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +39,19 @@ def _lease(episode: Episode) -> CredentialLease | None:
         return episode.services.lease(episode.record.tenant, episode.agent)
     except errors.CredentialAcquisitionFailed:
         return None
+
+
+def without_secrets(services: Services, invocation: UUID, value: Json) -> Json:
+    """Return what a person says to an agent without the agent's secret, should he have pasted it."""
+    episode = Episode.of(services, services.journal.load(invocation), Interruption())
+    with leased(episode):
+        return episode.redactor.redact(value)
+
+
+def facts_without_secrets(services: Services, invocation: UUID, facts: Sequence[Event]) -> list[Event]:
+    """Return the facts of a decision, with what people said and tools found out, without the agent's secret."""
+    payloads: Any = without_secrets(services, invocation, [fact.payload() for fact in facts])
+    return [type(fact).of(payload) for fact, payload in zip(facts, payloads, strict=True)]
 
 
 def give_back(release: Callable[[], None]) -> None:

@@ -82,9 +82,9 @@ def _drive(
         raise
     except TurnInterrupted:
         pass  # What was collected so far decides.
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001  (it is logged, without secrets)
         # Whatever a provider raises is one failure of the provider (reference: seed-contracts 6).
-        log.exception("provider %s failed", episode.record.provider)
+        episode.log_fault(f"provider {episode.record.provider} failed")
         outcome.note(
             ProviderFailed(
                 code=PROTOCOL_ERROR, detail=episode.redactor.text(f"{type(fault).__name__}: {fault}")
@@ -118,7 +118,7 @@ def _open(episode: Episode, affinity: str) -> NativeSession:
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
-        log.exception("provider %s could not open a session", episode.record.provider)
+        episode.log_fault(f"provider {episode.record.provider} could not open a session")
         raise OpenFailed(episode.redactor.text(f"{type(fault).__name__}: {fault}")) from fault
     episode.session = session.opaque_identity
     episode.ledger.follow(affinity, 0)
@@ -141,7 +141,7 @@ def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: 
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
-        log.exception("provider %s could not restore a session", episode.record.provider)
+        episode.log_fault(f"provider {episode.record.provider} could not restore a session")
         why = episode.redactor.text(f"{type(fault).__name__}: {fault}")
         raise SessionLost(f"the session could not be restored: {why}") from fault
     if session.opaque_identity != opaque_identity:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from lifecycle_core.access.models import Tenant, Token
-from lifecycle_core.application import credentials, members, permissions, tokens
+from lifecycle_core.application import credentials, members, permissions, tenants, tokens
 
 pytestmark = pytest.mark.django_db
 type Say = Callable[[str], None]
@@ -40,6 +40,15 @@ def test_the_first_owner_is_made_once_and_the_password_said() -> None:
     assert User.objects.get(username="ann").check_password(password)
     assert [member.roles for member in members.listed(actor)] == [("owner",)]
     assert members.first_owner(actor, username="bob") is None
+
+
+def test_no_account_that_is_there_becomes_an_owner_and_none_that_was_removed() -> None:
+    acme = permissions.command_line("acme")
+    tenants.add("acme")
+    members.add(acme, username="owner", given=["viewer"], password="correct-horse-battery")
+    default = permissions.command_line("default")
+    assert members.first_owner(default, username="owner") is None
+    assert members.listed(default) == []
 
 
 def test_a_token_expires_after_the_given_days() -> None:

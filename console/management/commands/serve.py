@@ -1,6 +1,5 @@
 """`manage.py serve`: the embedded server, web and turns in one process."""
 
-import getpass
 import sys
 from typing import Any
 
@@ -11,6 +10,7 @@ from console.management.base import ConsoleCommand
 from lifecycle_core.application import members, permissions
 
 TENANT = "default"
+OWNER = "owner"
 
 
 class Command(ConsoleCommand):
@@ -36,10 +36,9 @@ class Command(ConsoleCommand):
 
     def _first_owner(self) -> None:
         """Make the owner where nobody can sign in yet, and say how."""
-        name = getpass.getuser()
-        password = members.first_owner(permissions.command_line(TENANT), username=name)
+        password = members.first_owner(permissions.command_line(TENANT), username=OWNER)
         if password is not None:
             self.stdout.write(
-                f"Sign in as {name} with the password {password} (shown this once; change it when signed in)."
+                f"Sign in as {OWNER} with the password {password} (shown this once; change it when signed in)."
             )
             self.stdout.flush()

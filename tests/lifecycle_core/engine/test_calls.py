@@ -272,7 +272,16 @@ def test_a_secret_in_what_an_approved_call_returns_is_kept_nowhere(world: World)
     world.settle()
     assert world.status(invocation) == "completed"
     assert world.results(invocation)["x"] == ("executed", {"key": "[REDACTED]"})
+    assert w.SECRET not in world.last_results()["x"]
     assert all(lease.released == 1 for lease in world.leases)
+
+
+def test_a_secret_in_the_fault_of_a_tool_is_not_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one_call(world, EffectClass.READ_ONLY, raising(RuntimeError(f"key {w.SECRET}")))
+    assert "[REDACTED]" in caplog.text
+    assert w.SECRET not in caplog.text
 
 
 def test_an_approved_call_runs_also_when_its_agents_secret_cannot_be_leased(world: World) -> None:

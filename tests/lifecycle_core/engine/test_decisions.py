@@ -153,16 +153,50 @@ def test_an_edit_with_the_agents_secret_is_refused_and_changes_nothing(world: Wo
     assert all(lease.released == 1 for lease in world.leases)
 
 
+def test_what_an_edit_would_change_holds_no_secret(world: World) -> None:
+    world.tools[w.SEND].state = f"a file with {w.SECRET}"
+    waiting = world.run(calls(call(w.SEND, "c1", to="ann")), complete())
+    world.decide(world.approval(waiting), "edit", arguments={"to": "bob"})
+    world.settle()
+    assert w.SECRET not in repr(world.events(waiting)) + repr(world.approvals(waiting, state=None))
+
+
+@pytest.mark.parametrize(
+    ("decision", "given"),
+    [
+        ("respond", {"result": {"k": w.SECRET}}),
+        ("reject", {"reason": w.SECRET}),
+        ("approve", {"reason": w.SECRET}),
+    ],
+)
+def test_a_secret_in_what_a_person_says_is_kept_nowhere(
+    world: World, waiting: UUID, decision: str, given: dict[str, Any]
+) -> None:
+    world.decide(world.approval(waiting), decision, **given)
+    world.settle()
+    assert w.SECRET not in repr(world.events(waiting)) + repr(world.last_results())
+    assert "[REDACTED]" in repr(world.events(waiting))
+    assert all(lease.released == 1 for lease in world.leases)
+
+
+def test_a_secret_in_an_answer_is_kept_nowhere(world: World) -> None:
+    asking = world.run(calls(ask("q1")), complete())
+    world.answer(world.input(asking), f"use {w.SECRET}")
+    world.settle()
+    assert w.SECRET not in repr(world.events(asking)) + repr(world.last_results())
+
+
+@pytest.mark.parametrize("stored", ['{"to":"somebody else"}', "not json", ""])
 @pytest.mark.parametrize("decision", ["approve", "respond"])
 def test_a_card_whose_row_was_rewritten_cannot_be_approved(
-    world: World, waiting: UUID, decision: str
+    world: World, waiting: UUID, decision: str, stored: str
 ) -> None:
     approval = world.approval(waiting)
-    Approval.objects.filter(pk=approval.id).update(arguments='{"to":"somebody else"}')
+    Approval.objects.filter(pk=approval.id).update(arguments=stored)
     given: dict[str, Any] = {"result": 1} if decision == "respond" else {}
     with pytest.raises(errors.DigestMismatch):
         world.decide(approval, decision, **given)
-    world.decide(approval, "reject")
+    assert Approval.objects.get(pk=approval.id).state == "pending"
 
 
 def test_an_edit_to_nothing_is_an_edit(world: World, waiting: UUID) -> None:
