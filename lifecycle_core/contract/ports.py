@@ -191,13 +191,19 @@ class ModelAnswer:
 
 
 class ModelCallFailed(Exception):
-    """A model call gave nothing that can be used. `code` is one of reference seed-contracts 16, such as STREAM_CLOSED."""
+    """A model call gave nothing that can be used. `code` is one of reference seed-contracts 16, such as STREAM_CLOSED.
 
-    def __init__(self, code: str, detail: str, *, retry_after_ms: int | None = None) -> None:
+    `retryable` tells that nothing of an answer was received and that the failure itself says that asking again may work.
+    """
+
+    def __init__(
+        self, code: str, detail: str, *, retry_after_ms: int | None = None, retryable: bool = False
+    ) -> None:
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
         self.retry_after_ms = retry_after_ms
+        self.retryable = retryable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,10 +253,11 @@ class Carrier(Protocol):
     def call_model(self, perform: Callable[[Callable[[str], None]], ModelAnswer]) -> ModelAnswer:
         """Run one model call. `perform(emit)` does it and gives streamed text to `emit`. Raises what `perform` raises."""
 
-    def call_tools(self, calls: Sequence[ProposedCall]) -> list[ToolResult]:
+    def call_tools(self, calls: Sequence[ProposedCall], *, grace_ms: int = 0) -> list[ToolResult]:
         """Run the calls of one model turn and return one result each, in order. Raises `TurnSuspended` when any waits for
 
-        people and `TurnInterrupted` when the turn must stop; a turn that has completed stops at its next model call."""
+        people and `TurnInterrupted` when the turn must stop; a turn that has completed stops at its next model call. A session
+        that is costly to restore may give people `grace_ms` to answer before the turn is suspended."""
 
     def emit(self, event: NativeEvent) -> None:
         """Report something that happened in the native session."""
@@ -270,10 +277,15 @@ class ModelRoute:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRequest:
-    """Be what a session is opened or restored from. `messages` are the kept bytes of a restored session, in order."""
+    """Be what a session is opened or restored from. `messages` are the kept bytes of a restored session, in order.
 
+    `affinity` is the identity that the session is bound to; `instructions` is the admitted system text.
+    """
+
+    affinity: str
     opaque_identity: str
     route: ModelRoute
+    instructions: str
     tools: tuple[ToolSpec, ...]
     messages: tuple[bytes, ...] = ()
 

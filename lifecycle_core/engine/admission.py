@@ -25,6 +25,10 @@ from lifecycle_core.contract.invocation import (
 from lifecycle_core.contract.ports import Provider
 from lifecycle_core.engine import result_schema
 
+DSH: Final = "dsh-headless"
+# The route by which the harness reaches a model of its own kind of server (reference: seed-contracts 3.2).
+DSH_ROUTE: Final = "deepseek-official"
+
 
 def compose(
     agent: AgentDefinition, action: str, value: Json, *, delivery: DeliveryRef, thread: str, attempt: int
@@ -91,13 +95,20 @@ def _session_part(agent: AgentDefinition) -> dict[str, Json]:
             "resourceIdentity": f"driver.{agent.provider}",
             "projectionIdentity": digests.digest([agent.provider, agent.base_url]),
             "providerIdentity": agent.provider,
-            "configuration": {"credentialRef": agent.credential, "baseURL": agent.base_url},
+            "configuration": _driver_configuration(agent),
         },
         "instructions": {"resourceIdentity": f"instructions.{agent.name}", "contentIdentity": content},
         "tools": [{"configuration": {"toolName": tool}} for tool in agent.tools],
         "providedCapabilities": list(agent.capabilities),
         "policy": {"identity": f"policy.{agent.name}", "scope": scope, "isolation": agent.session.isolation},
     }
+
+
+def _driver_configuration(agent: AgentDefinition) -> dict[str, Json]:
+    configuration: dict[str, Json] = {"credentialRef": agent.credential, "baseURL": agent.base_url}
+    if agent.provider == DSH:
+        configuration["providerRoute"] = DSH_ROUTE
+    return configuration
 
 
 def _resource(identity: str, content: str) -> dict[str, Json]:
@@ -196,7 +207,7 @@ def _is_own_access(d: Dispatch) -> bool:
 def _has_route(d: Dispatch) -> bool:
     driver = _part(d, "driver")
     route = driver["configuration"].get("providerRoute")
-    return driver["providerIdentity"] != "dsh-headless" or (isinstance(route, str) and route != "")
+    return driver["providerIdentity"] != DSH or (isinstance(route, str) and route != "")
 
 
 CHECKS: Final[tuple[tuple[Check, type[Refused]], ...]] = (

@@ -58,7 +58,7 @@ class TurnCarrier:
             took_ms=took_ms,
         )
 
-    def call_tools(self, proposed: Sequence[ProposedCall]) -> list[ToolResult]:
+    def call_tools(self, proposed: Sequence[ProposedCall], *, grace_ms: int = 0) -> list[ToolResult]:
         """Run what needs nobody and ask about the rest; the workflow tools speak last, after the calls beside them."""
         self._check_identities([call.call_id for call in proposed])
         self._episode.tool_calls += len(proposed)

@@ -114,7 +114,7 @@ def _open_or_restore(episode: Episode) -> NativeSession:
 
 def _open(episode: Episode, affinity: str) -> NativeSession:
     try:
-        session = episode.services.provider(episode.record.provider).open(_request(episode, "", ()))
+        session = episode.services.provider(episode.record.provider).open(_request(episode, affinity, "", ()))
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
@@ -137,7 +137,7 @@ def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: 
     messages = episode.services.journal.messages(episode.record.tenant, affinity)
     try:
         provider = episode.services.provider(episode.record.provider)
-        session = provider.restore(_request(episode, opaque_identity, messages))
+        session = provider.restore(_request(episode, affinity, opaque_identity, messages))
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
@@ -160,10 +160,16 @@ def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: 
     return session
 
 
-def _request(episode: Episode, opaque_identity: str, messages: tuple[bytes, ...]) -> SessionRequest:
-    route = ModelRoute(model=episode.record.model, base_url=episode.agent.base_url, configuration={})
+def _request(
+    episode: Episode, affinity: str, opaque_identity: str, messages: tuple[bytes, ...]
+) -> SessionRequest:
     return SessionRequest(
-        opaque_identity=opaque_identity, route=route, tools=episode.offered(), messages=messages
+        affinity=affinity,
+        opaque_identity=opaque_identity,
+        route=ModelRoute(model=episode.record.model, base_url=episode.agent.base_url, configuration={}),
+        instructions=episode.agent.instructions,
+        tools=episode.offered(),
+        messages=messages,
     )
 
 

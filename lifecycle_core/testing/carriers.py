@@ -36,7 +36,7 @@ class MemoryCarrier:
     def _say(self, text: str) -> None:
         self.text += text
 
-    def call_tools(self, calls: Sequence[ports.ProposedCall]) -> list[ports.ToolResult]:
+    def call_tools(self, calls: Sequence[ports.ProposedCall], *, grace_ms: int = 0) -> list[ports.ToolResult]:
         self._turn = list(calls)
         for call in calls:
             self._run(call)

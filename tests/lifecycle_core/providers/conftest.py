@@ -24,7 +24,14 @@ class Chat:
 
     def request(self, opaque_identity: str = "", messages: tuple[bytes, ...] = ()) -> ports.SessionRequest:
         route = ports.ModelRoute(model="test", base_url=self.server.base_url, configuration={})
-        return ports.SessionRequest(opaque_identity=opaque_identity, route=route, tools=(), messages=messages)
+        return ports.SessionRequest(
+            affinity="",
+            instructions="",
+            opaque_identity=opaque_identity,
+            route=route,
+            tools=(),
+            messages=messages,
+        )
 
     def open(self) -> ports.NativeSession:
         return self.provider.open(self.request())

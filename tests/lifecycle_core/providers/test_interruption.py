@@ -165,7 +165,11 @@ def test_cancel_frees_a_blocked_read_under_tls(
     base_url, read = silent
     provider = ChatCompletions(ssl_context=ssl.create_default_context(cafile=str(certificate[0])))
     route = ports.ModelRoute(model="m", base_url=base_url, configuration={})
-    running = Running(provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=())))
+    running = Running(
+        provider.open(
+            ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+        )
+    )
     assert read.wait(10)
     running.session.cancel()
     assert running.events() == [CANCELLED]
@@ -175,7 +179,11 @@ def test_cancel_frees_a_blocked_read_under_tls(
 def test_a_certificate_that_nobody_vouches_for_is_refused(silent: tuple[str, threading.Event]) -> None:
     provider = ChatCompletions()
     route = ports.ModelRoute(model="m", base_url=silent[0], configuration={})
-    running = Running(provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=())))
+    running = Running(
+        provider.open(
+            ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+        )
+    )
     (event,) = running.events()
     assert isinstance(event, ports.ProviderFailed)
     assert event.detail.startswith("TRANSPORT: ")

@@ -126,10 +126,14 @@ def test_the_proxies_of_the_environment_are_not_used(chat: Start, monkeypatch: p
 def test_a_base_url_that_is_no_plain_one_is_refused(provider: ports.Provider, base_url: str) -> None:
     route = ports.ModelRoute(model="m", base_url=base_url, configuration={})
     with pytest.raises(errors.ConfigurationInvalid):
-        provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=()))
+        provider.open(
+            ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+        )
 
 
 def test_a_setting_that_nobody_knows_is_refused(provider: ports.Provider) -> None:
     route = ports.ModelRoute(model="m", base_url="http://a/v1", configuration={"temprature": 1})
     with pytest.raises(errors.ConfigurationInvalid, match="CONFIGURATION_INVALID"):
-        provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=()))
+        provider.open(
+            ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+        )

@@ -235,7 +235,9 @@ def test_a_server_finds_the_script_of_an_agent_by_its_model_or_its_instructions(
 ) -> None:
     provider = ChatCompletions()
     route = ports.ModelRoute(model=model, base_url=served.base_url, configuration={})
-    session = provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=()))
+    session = provider.open(
+        ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+    )
     instructions = definitions()["release-notes"].instructions
     carrier = MemoryCarrier()
     with pytest.raises(ports.TurnSuspended):
@@ -252,7 +254,9 @@ def test_a_server_finds_the_script_of_an_agent_by_its_model_or_its_instructions(
 def test_an_agent_without_a_script_is_told_so(served: ModelServer) -> None:
     provider = ChatCompletions()
     route = ports.ModelRoute(model="m", base_url=served.base_url, configuration={})
-    session = provider.open(ports.SessionRequest(opaque_identity="", route=route, tools=()))
+    session = provider.open(
+        ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+    )
     carrier = MemoryCarrier()
     session.run(ports.Begin(instructions="?", purpose="p", input={}), carrier, {"secret": "key"})
     provider.dispose()
