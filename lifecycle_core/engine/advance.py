@@ -10,10 +10,9 @@ from typing import Final
 from uuid import UUID
 
 from lifecycle_core.contract import errors, events
-from lifecycle_core.contract.ports import CallRecord, CredentialLease, Resume, TurnInterrupted
+from lifecycle_core.contract.ports import CredentialLease, Resume, TurnInterrupted
 from lifecycle_core.contract.status import ACTIVE, Status
-from lifecycle_core.engine import closing, effects, leases, native, speech, turn
-from lifecycle_core.engine.carrier import told
+from lifecycle_core.engine import closing, leases, native, settling, turn
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import LedgerClosed
@@ -67,7 +66,7 @@ def _go_on(episode: Episode) -> None:
 def _continue(episode: Episode, outcome: turn.Turn, lease: CredentialLease | None) -> bool:
     """Settle the last model turn and, if nothing of it waits, let the session run; tell whether a call waits for people."""
     try:
-        results = _settle_calls(episode, outcome)
+        results = settling.settle(episode, outcome).values()
     except LedgerClosed:
         raise
     except TurnInterrupted:
@@ -76,46 +75,8 @@ def _continue(episode: Episode, outcome: turn.Turn, lease: CredentialLease | Non
         return True
     if outcome.over:
         return False
-    settled = Resume(results=tuple(told(result) for result in results if result is not None))
+    settled = Resume(results=tuple(settling.told(result) for result in results if result is not None))
     return native.resume(episode, outcome, settled, lease)
-
-
-def _settle_calls(episode: Episode, outcome: turn.Turn) -> list[events.ToolCompleted | None]:
-    """Give the calls of the last model turn their results, as far as people and the world allow; what speaks comes last."""
-    calls = episode.services.journal.calls(episode.record.id, episode.model_turn)
-    results: dict[str, events.ToolCompleted | None] = dict.fromkeys(call.id for call in calls)
-    speaking = episode.workflow
-    for call in sorted(calls, key=lambda call: call.tool in speaking):
-        results[call.id] = _settle(episode, outcome, call)
-        if outcome.uncertain or outcome.failure:
-            break
-    return list(results.values())
-
-
-def _settle(episode: Episode, outcome: turn.Turn, call: CallRecord) -> events.ToolCompleted | None:
-    match call.state:
-        case "settled":
-            return _stored(call)
-        case "waiting":
-            return None
-        case "approved":
-            return effects.run_decided(episode, outcome, call)
-        case "intended":
-            return effects.recover(episode, outcome, call)
-        case "requested" if call.tool in episode.workflow:
-            return speech.speak(episode, outcome, effects.planned(call))
-        case "requested":
-            return effects.repeat(episode, outcome, call)
-
-
-def _stored(call: CallRecord) -> events.ToolCompleted:
-    return events.ToolCompleted(
-        call=call.id,
-        call_id=call.call_id,
-        tool=call.tool,
-        outcome=call.outcome or "failed",
-        content=call.content,
-    )
 
 
 def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from lifecycle_core.contract import digests, events
+from lifecycle_core.contract import events
 from lifecycle_core.contract.ports import (
     ModelAnswer,
     NativeEvent,
@@ -10,14 +10,12 @@ from lifecycle_core.contract.ports import (
     ProposedCall,
     ToolResult,
     TurnInterrupted,
-    TurnSuspended,
 )
-from lifecycle_core.engine import calls, effects, speech
+from lifecycle_core.engine import calls, effects, settling, speech
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
 
 BUDGET = "BUDGET_EXHAUSTED"
-REFUSALS = frozenset({"failed", "refused", "denied", "expired", "cancelled"})
 
 
 class TurnCarrier:
@@ -64,18 +62,18 @@ class TurnCarrier:
         self._episode.tool_calls += len(proposed)
         self._check_budget(self._episode.tool_calls <= self._episode.agent.limits.tool_calls, "tool calls")
         admissions = [calls.admit(self._episode, index, call) for index, call in enumerate(proposed)]
-        results = {admission.call.call_id: admission.result for admission in admissions}
+        results = {admission.call.call: admission.result for admission in admissions}
         for admission in admissions:
             if admission.next == "run":
-                results[admission.call.call_id] = effects.run(self._episode, self._turn, admission.call)
+                results[admission.call.call] = effects.run(self._episode, self._turn, admission.call)
                 self._stop_if_uncertain()
         for admission in admissions:
             if admission.next == "speak":
-                results[admission.call.call_id] = speech.speak(self._episode, self._turn, admission.call)
-        settled = [completed for completed in results.values() if completed is not None]
-        if len(settled) < len(results):
-            raise TurnSuspended
-        return [told(completed) for completed in settled]
+                results[admission.call.call] = speech.speak(self._episode, self._turn, admission.call)
+        if None in results.values():
+            results |= settling.within(self._episode, self._turn, grace_ms)
+        settled = [results[admission.call.call] for admission in admissions]
+        return [settling.told(completed) for completed in settled if completed is not None]
 
     def emit(self, event: NativeEvent) -> None:
         """Take in what the provider reports."""
@@ -109,18 +107,6 @@ class TurnCarrier:
     def _stop_if_uncertain(self) -> None:
         if self._turn.uncertain:
             raise TurnInterrupted
-
-
-def told(completed: events.ToolCompleted) -> ToolResult:
-    """Return a call's result as the agent is told it: text as it is, anything else as canonical JSON."""
-    content = completed.content
-    text = content if isinstance(content, str) else digests.canonical(content).decode()
-    return ToolResult(
-        call_id=completed.call_id,
-        outcome=completed.outcome,
-        content=text,
-        ok=completed.outcome not in REFUSALS,
-    )
 
 
 class _OutputFolder:

@@ -1,5 +1,6 @@
 """How a running turn is stopped from outside, from any thread."""
 
+import threading
 from collections.abc import Callable
 from typing import Literal
 
@@ -16,6 +17,7 @@ class Interruption:
         self.reason: Reason | None = None
         self.deadline_ms: int | None = None
         self._stop: Callable[[], None] | None = None
+        self._told = threading.Event()
 
     def __call__(self) -> bool:
         """Tell whether the turn must stop."""
@@ -30,6 +32,11 @@ class Interruption:
     def interrupt(self, reason: Reason) -> None:
         """Stop the turn."""
         self.reason = self.reason or reason
+        self._told.set()
         stop = self._stop  # the turn may end, and take it away, at any moment
         if stop is not None:
             stop()
+
+    def wait(self, seconds: float) -> bool:
+        """Let time pass, none any more once the turn must stop; tell whether it must."""
+        return self._told.wait(seconds)
