@@ -41,12 +41,13 @@ def within(episode: Episode, turn: Turn, grace_ms: int) -> Results:
         raise TurnSuspended
     ends = _end_of(episode, grace_ms)
     while not turn.over and (turn.pending is None or episode.interaction):
-        # A result that is noted and not yet committed would look as if its call had been interrupted.
+        # People decide on what is committed, and a result that is not would look as if its call had been interrupted.
         episode.ledger.commit()
         results = settle(episode, turn)
         if None not in results.values():
             turn.pending = None
             return results
+        episode.ledger.commit()
         left = ends - episode.services.clock.monotonic_ms()
         if left <= 0:
             break
