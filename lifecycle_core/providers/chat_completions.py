@@ -1,7 +1,7 @@
 """Run agents on any server that speaks streaming chat completions (reference: seed-contracts 16)."""
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -12,7 +12,6 @@ from lifecycle_core.providers import chat_failures, chat_messages, chat_session,
 from lifecycle_core.providers.chat_answer import AnswerReader, Reply
 
 KEY: Final = "chat-completions"
-ERROR_BYTES: Final = 64 * 1024
 
 
 class HttpModel:
@@ -27,17 +26,11 @@ class HttpModel:
     def answer(self, messages: Sequence[bytes], secret: str, emit: Callable[[str], None]) -> Reply:
         """Ask once. Raises `ports.ModelCallFailed`."""
         headers, body = _headers(secret), chat_messages.request(self._head, messages)
-        try:
-            with self._transport.post(self._url, headers, body, self._line) as response:
-                return self._read(response, secret, emit)
-        except httpcore.ReadTimeout:
-            raise ports.ModelCallFailed("TIMEOUT", "the server did not answer in time") from None
-        except (*chat_transport.FAILURES, ports.ModelCallFailed) as failure:
-            if self._line.is_cut:
-                raise ports.ModelCallFailed("ABORTED", "the call was cancelled") from None
-            if isinstance(failure, ports.ModelCallFailed):
-                raise
-            raise ports.ModelCallFailed("TRANSPORT", f"{type(failure).__name__}: {failure}") from None
+        with (
+            chat_transport.calling(self._line),
+            self._transport.post(self._url, headers, body, self._line) as response,
+        ):
+            return self._read(response, secret, emit)
 
     def interrupt(self) -> None:
         self._line.cut()
@@ -45,9 +38,11 @@ class HttpModel:
     def _read(self, response: httpcore.Response, secret: str, emit: Callable[[str], None]) -> Reply:
         chunks = response.iter_stream()
         if response.status != 200:
-            raise chat_failures.of_response(response.status, response.headers, _beginning(chunks), secret)
+            raise chat_failures.of_response(
+                response.status, response.headers, chat_transport.beginning(chunks), secret
+            )
         reader = AnswerReader(emit)
-        for payload in chat_stream.payloads(_received(chunks)):
+        for payload in chat_stream.payloads(chat_transport.received(chunks)):
             reader.add(payload)
         chat_transport.drain(chunks, self._line)
         return reader.reply()
@@ -79,8 +74,8 @@ class ChatCompletions:
         return HttpModel(self._transport, endpoint(request.route.base_url), request)
 
 
-def endpoint(base_url: str) -> str:
-    """Return where chats are posted to. Raises `errors.ConfigurationInvalid`."""
+def endpoint(base_url: str, path: str = "/chat/completions") -> str:
+    """Return where a path of a model server is. Raises `errors.ConfigurationInvalid`."""
     parts = urlsplit(base_url)
     if (
         parts.scheme not in ("http", "https")
@@ -90,7 +85,7 @@ def endpoint(base_url: str) -> str:
         or parts.fragment
     ):
         raise errors.ConfigurationInvalid(detail="the base URL is no plain http or https URL")
-    return base_url.rstrip("/") + "/chat/completions"
+    return base_url.rstrip("/") + path
 
 
 def _headers(secret: str) -> list[tuple[str, str]]:
@@ -105,30 +100,3 @@ def _headers(secret: str) -> list[tuple[str, str]]:
         ("accept", "text/event-stream"),
         ("accept-encoding", "identity"),
     ]
-
-
-def _received(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a body; one that breaks off is a closed stream, for its answer had begun."""
-    try:
-        # Not `yield from`: that would close the body, and with it the connection, as soon as nobody asks for more.
-        for chunk in chunks:  # noqa: UP028
-            yield chunk
-    except httpcore.ReadTimeout:
-        raise
-    except chat_transport.FAILURES as failure:
-        raise ports.ModelCallFailed(
-            "STREAM_CLOSED", f"the stream broke off: {type(failure).__name__}"
-        ) from None
-
-
-def _beginning(chunks: Iterator[bytes]) -> bytes:
-    """Return the beginning of the body of an error, as far as it came."""
-    body = b""
-    try:
-        for chunk in chunks:
-            body += chunk
-            if len(body) > ERROR_BYTES:
-                break
-    except chat_transport.FAILURES:
-        pass  # The status says enough.
-    return body[:ERROR_BYTES]

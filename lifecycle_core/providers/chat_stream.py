@@ -16,11 +16,16 @@ def payloads(chunks: Iterable[bytes]) -> Iterator[bytes]:
     Raises `ports.ModelCallFailed`: STREAM_CLOSED when the stream ends earlier (an unterminated last event is
     a truncation and no payload), MALFORMED_RESPONSE when a line, an event or the whole is too large.
     """
-    for payload in _events(_lines(_limited(chunks))):
+    for payload in events(chunks):
         if payload == DONE:
             return
         yield payload
     raise ports.ModelCallFailed("STREAM_CLOSED", "the stream ended before [DONE]")
+
+
+def events(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the data of each whole event. Raises `ports.ModelCallFailed` when something of the stream is too large."""
+    return _events(_lines(_limited(chunks)))
 
 
 def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 import httpcore
 
+from lifecycle_core.contract import ports
+
 FAILURES: Final = (
     httpcore.ConnectionNotAvailable,
     httpcore.NetworkError,
@@ -28,6 +30,7 @@ FAILURES: Final = (
 
 DRAIN_SECONDS: Final = 0.25
 DRAIN_BYTES: Final = 64 * 1024
+ERROR_BYTES: Final = 64 * 1024
 
 
 class Line:
@@ -164,3 +167,45 @@ def drain(chunks: Iterator[bytes], line: Line) -> None:
         return  # The answer is whole; only the connection is lost.
     finally:
         line.deadline = None
+
+
+@contextlib.contextmanager
+def calling(line: Line) -> Iterator[None]:
+    """Say what went wrong on the way to a model server and back. Raises `ports.ModelCallFailed`."""
+    try:
+        yield
+    except httpcore.ReadTimeout:
+        raise ports.ModelCallFailed("TIMEOUT", "the server did not answer in time") from None
+    except (*FAILURES, ports.ModelCallFailed) as failure:
+        if line.is_cut:
+            raise ports.ModelCallFailed("ABORTED", "the call was cancelled") from None
+        if isinstance(failure, ports.ModelCallFailed):
+            raise
+        raise ports.ModelCallFailed("TRANSPORT", f"{type(failure).__name__}: {failure}") from None
+
+
+def received(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a body; one that breaks off is a closed stream, for its answer had begun."""
+    try:
+        # Not `yield from`: that would close the body, and with it the connection, as soon as nobody asks for more.
+        for chunk in chunks:  # noqa: UP028
+            yield chunk
+    except httpcore.ReadTimeout:
+        raise
+    except FAILURES as failure:
+        raise ports.ModelCallFailed(
+            "STREAM_CLOSED", f"the stream broke off: {type(failure).__name__}"
+        ) from None
+
+
+def beginning(chunks: Iterator[bytes]) -> bytes:
+    """Return the beginning of the body of an error, as far as it came."""
+    body = b""
+    try:
+        for chunk in chunks:
+            body += chunk
+            if len(body) > ERROR_BYTES:
+                break
+    except FAILURES:
+        pass  # The status says enough.
+    return body[:ERROR_BYTES]
