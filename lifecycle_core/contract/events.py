@@ -160,9 +160,25 @@ class UnknownCancelled(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequested(Event):
+    """The model is asked; `attempt` counts how often it was for this turn."""
+
     kind = "model.requested"
     model_turn: int
     model: str
+    attempt: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFailed(Event):
+    """An attempt gave no answer. `retried` tells that the model is asked again; `retry_after_ms` is the wait it asked for."""
+
+    kind = "model.failed"
+    model_turn: int
+    attempt: int
+    code: str
+    detail: str
+    retry_after_ms: int | None
+    retried: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,6 +416,7 @@ CLOSED: Final[tuple[type[Event], ...]] = (ApprovalCancelled, InputCancelled)
 ASKED: Final[tuple[type[Event], ...]] = (ApprovalRequested, InputRequested)
 TURN: Final[tuple[type[Event], ...]] = (
     ModelRequested,
+    ModelFailed,
     ModelResponded,
     OutputProduced,
     ToolRequested,

@@ -19,12 +19,18 @@ from lifecycle_core.contract.ports import (
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Durations in milliseconds. A worker renews its lease well before `lease_ms` are over."""
+    """Durations in milliseconds. A worker renews its lease well before `lease_ms` are over.
+
+    `model_pauses_ms` are those before a model that refused is asked again, one for each time; `model_patience_ms` is how long
+    it may ask us to wait.
+    """
 
     lease_ms: int = 15_000
     approval_ms: int = 24 * 3600 * 1000
     input_ms: int = 24 * 3600 * 1000
     output_interval_ms: int = 250
+    model_pauses_ms: tuple[int, ...] = (1_000, 4_000)
+    model_patience_ms: int = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)

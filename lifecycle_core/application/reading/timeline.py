@@ -66,6 +66,10 @@ def _answered_by_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> Non
     _close(rows, f"model-{p['model_turn']}", item.at, p["finish"])
 
 
+def _failed_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
+    _close(rows, f"model-{p['model_turn']}", item.at, "failed")
+
+
 def _asked_tool(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     state = {"allow": "running", "ask": "waiting", "refuse": "refused"}[p["verdict"]]
     _open(rows, item, p["call"], "tool", p["tool"], state, p["call"])
@@ -128,6 +132,7 @@ def _ended(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
 APPLY: Final[Mapping[str, Callable[[Rows, EventItem, Mapping[str, Any]], None]]] = {
     "invocation.admitted": _admitted,
     "model.requested": _asked_model,
+    "model.failed": _failed_model,
     "model.responded": _answered_by_model,
     "tool.requested": _asked_tool,
     "tool.intended": _sent_tool,

@@ -28,6 +28,7 @@ EXPECTED: Final[dict[str, str]] = {
     "unknown.failed": "unknown>failed",
     "unknown.cancelled": "unknown>cancelled",
     "model.requested": "running=",
+    "model.failed": "running=",
     "model.responded": "running=",
     "output.produced": "running=",
     "tool.requested": "running=",
