@@ -15,6 +15,8 @@ _OVERFLOW: Final = re.compile(
     re.IGNORECASE,
 )
 _MESSAGE_CHARACTERS: Final = 500
+# Who says so has not begun to answer, and may answer the next time.
+_PASSING: Final = frozenset({"RATE_LIMIT", "SERVER"})
 
 
 def of_response(
@@ -32,7 +34,8 @@ def of_response(
         message,
         *_notes(fields.get(b"x-request-id", ""), retry_after_ms),
     ]
-    return ports.ModelCallFailed(code, "; ".join(filter(None, notes)), retry_after_ms=retry_after_ms)
+    detail = "; ".join(filter(None, notes))
+    return ports.ModelCallFailed(code, detail, retry_after_ms=retry_after_ms, retryable=code in _PASSING)
 
 
 def of_chunk(error: Any) -> ports.ModelCallFailed:

@@ -181,7 +181,15 @@ def calling(line: Line) -> Iterator[None]:
             raise ports.ModelCallFailed("ABORTED", "the call was cancelled") from None
         if isinstance(failure, ports.ModelCallFailed):
             raise
-        raise ports.ModelCallFailed("TRANSPORT", f"{type(failure).__name__}: {failure}") from None
+        detail = f"{type(failure).__name__}: {failure}"
+        raise ports.ModelCallFailed("TRANSPORT", detail, retryable=_sent_nothing(failure)) from None
+
+
+def _sent_nothing(failure: Exception) -> bool:
+    """Tell whether there was no connection at all; a certificate that is not trusted will not be the next time either."""
+    unconnected = isinstance(failure, httpcore.ConnectError | httpcore.ConnectTimeout | httpcore.PoolTimeout)
+    # The pool forgets the cause of a failure; the failure itself still holds it.
+    return unconnected and not any(isinstance(cause, ssl.SSLError) for cause in failure.args)
 
 
 def received(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -15,6 +15,19 @@ KEY = "synthetic-key-0123456789"
 BEGIN = ports.Begin(instructions="You test.", purpose="Test it.", input={"n": 1})
 
 
+class Listening(MemoryCarrier):
+    """Keep the failure of the model call as it came."""
+
+    failure: ports.ModelCallFailed | None = None
+
+    def call_model(self, perform: Callable[[Callable[[str], None]], ports.ModelAnswer]) -> ports.ModelAnswer:
+        try:
+            return super().call_model(perform)
+        except ports.ModelCallFailed as failure:
+            self.failure = failure
+            raise
+
+
 @dataclass
 class Chat:
     """One agent of one server."""

@@ -19,7 +19,7 @@ from lifecycle_core.providers.chat_completions import ChatCompletions
 from lifecycle_core.testing import answers, faults
 from lifecycle_core.testing.answers import Answer, Hold, Script, Stream
 from lifecycle_core.testing.carriers import MemoryCarrier
-from tests.lifecycle_core.providers.conftest import BEGIN, KEY, Chat
+from tests.lifecycle_core.providers.conftest import BEGIN, KEY, Chat, Listening
 
 type Start = Callable[[Script], Chat]
 
@@ -31,7 +31,7 @@ class Running:
 
     def __init__(self, session: ports.NativeSession) -> None:
         self.session = session
-        self.carrier = MemoryCarrier()
+        self.carrier = Listening()
         self.thread = threading.Thread(
             target=session.run, args=(BEGIN, self.carrier, {"secret": KEY}), daemon=True
         )
@@ -187,4 +187,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(silent: tuple[str, thr
     (event,) = running.events()
     assert isinstance(event, ports.ProviderFailed)
     assert event.detail.startswith("TRANSPORT: ")
+    assert running.carrier.failure is not None
+    assert not running.carrier.failure.retryable, "nobody will vouch for it the next time either"
     provider.dispose()
