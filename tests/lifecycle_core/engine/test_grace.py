@@ -11,28 +11,11 @@ from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.engine.interruption import Interruption
 from tests.lifecycle_core.engine import world as w
-from tests.lifecycle_core.engine.world import NativeProvider, World
+from tests.lifecycle_core.engine.world import NativeProvider, Pauses, World
 
 pytestmark = pytest.mark.django_db
 
 GRACE: Final = 10_000
-
-
-class Pauses(Interruption):
-    """Let no time pass but on the world's clock; what happens meanwhile is a step for each wait."""
-
-    def __init__(self, world: World, *steps: Callable[[], object]) -> None:
-        super().__init__()
-        self._world = world
-        self._steps = list(steps)
-        self.waited: list[float] = []
-
-    def wait(self, seconds: float) -> bool:
-        self.waited.append(seconds)
-        self._world.clock.advance(round(seconds * 1000))
-        if self._steps:
-            self._steps.pop(0)()
-        return self()
 
 
 def proposed(id: str, tool: str = w.SEND, **arguments: Json) -> ports.ProposedCall:

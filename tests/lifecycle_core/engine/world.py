@@ -402,6 +402,23 @@ class World:
         }
 
 
+class Pauses(Interruption):
+    """Let no time pass but on the world's clock; what happens meanwhile is a step for each wait."""
+
+    def __init__(self, world: "World", *steps: Callable[[], object]) -> None:
+        super().__init__()
+        self._world = world
+        self._steps = list(steps)
+        self.waited: list[float] = []
+
+    def wait(self, seconds: float) -> bool:
+        self.waited.append(seconds)
+        self._world.clock.advance(round(seconds * 1000))
+        if self._steps:
+            self._steps.pop(0)()
+        return self()
+
+
 def assert_paired(messages: Sequence[bytes]) -> None:
     """Check that every call in a chat has exactly one result, right after the answer that made it."""
     said = [*Parsed(messages)]
