@@ -90,12 +90,8 @@ def endpoint(base_url: str, path: str = "/chat/completions") -> str:
 
 def _headers(secret: str) -> list[tuple[str, str]]:
     """Return the headers of a request. Raises `ports.ModelCallFailed`, whose text has no part of the key."""
-    if not secret:
-        raise ports.ModelCallFailed("MISSING_CREDENTIAL", "there is no key to send")
-    if not all("!" <= character <= "~" for character in secret):
-        raise ports.ModelCallFailed("INVALID_CREDENTIAL", "the key has characters that no header can carry")
     return [
-        ("authorization", f"Bearer {secret}"),
+        ("authorization", f"Bearer {chat_transport.sendable(secret)}"),
         ("content-type", "application/json"),
         ("accept", "text/event-stream"),
         ("accept-encoding", "identity"),

@@ -154,6 +154,15 @@ class Transport:
         self._pool.close()
 
 
+def sendable(secret: str) -> str:
+    """Return a key that a header can carry. Raises `ports.ModelCallFailed`, whose text has no part of the key."""
+    if not secret:
+        raise ports.ModelCallFailed("MISSING_CREDENTIAL", "there is no key to send")
+    if not all("!" <= character <= "~" for character in secret):
+        raise ports.ModelCallFailed("INVALID_CREDENTIAL", "the key has characters that no header can carry")
+    return secret
+
+
 def drain(chunks: Iterator[bytes], line: Line) -> None:
     """Read what is left of a complete answer where that is quick, so that its connection can serve again."""
     line.deadline = time.monotonic() + DRAIN_SECONDS
