@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from lifecycle_core.contract.ports import (
+    InputAsked,
     ModelAnswer,
     NativeEvent,
     Output,
@@ -55,9 +56,14 @@ class TurnCarrier:
 
     def emit(self, event: NativeEvent) -> None:
         """Take in what the provider reports."""
-        if isinstance(event, Output):
-            self._output.add(event.content)
-        self._turn.note(event)
+        match event:
+            case InputAsked():
+                self._output.flush()
+                speech.ask(self._episode, self._turn, event)
+            case Output():
+                self._output.add(event.content)
+            case _:
+                self._turn.note(event)
 
     def keep(self, message: bytes) -> None:
         """Store a session message with the next commit."""
@@ -79,7 +85,8 @@ class TurnCarrier:
             raise TurnInterrupted
 
     def _stop_if_over(self) -> None:
-        if self._turn.over or self._episode.interruption():
+        """Stop a turn that has ended, or asks: the model's next turn waits for the answer."""
+        if self._turn.over or self._turn.pending or self._episode.interruption():
             raise TurnInterrupted
 
     def _stop_if_uncertain(self) -> None:

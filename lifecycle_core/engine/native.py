@@ -91,7 +91,7 @@ def _drive(
             )
         )
     carrier.end()
-    return False
+    return outcome.pending is not None
 
 
 @contextlib.contextmanager
