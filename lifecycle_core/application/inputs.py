@@ -11,7 +11,6 @@ from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.engine import inputs, leases, requests
-from lifecycle_core.engine.host import Answer
 from lifecycle_core.journal.models import InputRequest
 
 
@@ -49,7 +48,8 @@ def answer(
 
     def resolve() -> None:
         item = queries.input(actor, found.pk)
-        given = Answer(
+        facts = inputs.answer(
+            calls.of_request(found.invocation_id, found.call),
             input=item.id,
             request_identity=item.request_identity,
             response_schema=item.response_schema,
@@ -57,8 +57,7 @@ def answer(
             kind=kind,
             content=content,
         )
-        asking = calls.of_request(found.invocation_id, found.call)
-        bootstrap.host().continue_with_input(found.invocation_id, asking, given)
+        requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
 
     def run() -> UUID:
         return _close(actor, found, Closing("answered", kind, digests.digest(content)), resolve)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 from uuid import UUID
 
 from lifecycle_core.contract.digests import Json
@@ -334,6 +334,14 @@ class Provider(Protocol):
         """Close what the provider keeps open; idempotent."""
 
 
+@runtime_checkable
+class KeepsSessions(Protocol):
+    """Be a provider that keeps native sessions outside of the journal, so that a retirement has to tell it."""
+
+    def forget(self, affinity: str) -> None:
+        """Delete all native sessions of an affinity; harmless when repeated. To be called once its retirement is committed."""
+
+
 class CredentialLease(Protocol):
     """A turn's right to a credential."""
 
@@ -494,6 +502,16 @@ class OpenRequest:
     call: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The one open input request of an invocation, with the call that it belongs to."""
+
+    id: str
+    call: str
+    request_identity: str
+    response_schema: Json
+
+
 class Journal(Protocol):
     """Keep the facts. Every method is its own short transaction; reads see the latest commit.
 
@@ -512,6 +530,9 @@ class Journal(Protocol):
 
     def open_requests(self, invocation: UUID) -> list[OpenRequest]:
         """Return the requests of an invocation that nobody has answered, oldest first."""
+
+    def question(self, invocation: UUID) -> Question | None:
+        """Return what an invocation asks people, if it asks."""
 
     def affinity(self, tenant: str, affinity: str) -> tuple[str, int] | None:
         """Return the opaque identity and generation bound to an affinity, or nothing."""

@@ -1,26 +1,15 @@
 """The facet of the workflow host: start an invocation, continue it with an answer (reference: seed-contracts 3.5)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Protocol
 from uuid import UUID
 
 from lifecycle_core.contract import digests, events
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.contract.ports import Appended, CallRecord, NewInvocation
-from lifecycle_core.engine import admission, inputs, machine, requests
+from lifecycle_core.contract.ports import Appended, NewInvocation
+from lifecycle_core.engine import admission, continuing, machine
+from lifecycle_core.engine.continuing import Response
 from lifecycle_core.engine.services import Services
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An answer to one input request, with what the request said."""
-
-    input: str
-    request_identity: str
-    response_schema: Json
-    by: str
-    kind: inputs.ResponseKind
-    content: Json
 
 
 class HostFacet(Protocol):
@@ -28,7 +17,9 @@ class HostFacet(Protocol):
 
     def start(self, new: NewInvocation) -> Appended: ...
 
-    def continue_with_input(self, invocation: UUID, asking: CallRecord, answer: Answer) -> Appended: ...
+    def continue_with_input(
+        self, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str
+    ) -> Appended: ...
 
 
 class Host:
@@ -55,15 +46,8 @@ class Host:
         status = machine.next_status(None, type(admitted))
         return self._services.journal.admit(new, admitted, status=status, at_ms=self._services.clock.now_ms())
 
-    def continue_with_input(self, invocation: UUID, asking: CallRecord, answer: Answer) -> Appended:
-        """Give an agent the answer to its question. Raises `errors.SchemaInvalid` for one that does not fit."""
-        facts = inputs.answer(
-            asking,
-            input=answer.input,
-            request_identity=answer.request_identity,
-            response_schema=answer.response_schema,
-            by=answer.by,
-            kind=answer.kind,
-            content=answer.content,
-        )
-        return requests.resolve(self._services.journal, self._services.clock, invocation, facts, by=answer.by)
+    def continue_with_input(
+        self, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str
+    ) -> Appended:
+        """Let an invocation go on with a response, or burn it with one that is none. Raises `errors.CorrelationMismatch`."""
+        return continuing.continue_with_input(self._services, invocation, episode, response, by=by)

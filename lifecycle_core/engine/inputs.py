@@ -15,6 +15,11 @@ from lifecycle_core.engine import approvals, result_schema
 type ResponseKind = Literal["ANSWER", "ACTION_FINISH_REQUESTED"]
 
 
+def problems(response_schema: Json, kind: ResponseKind, content: Json) -> list[errors.Problem]:
+    """Return what keeps a content from being the answer; a wish to finish answers nothing, so it need not fit."""
+    return result_schema.validate(response_schema, content) if kind == "ANSWER" else []
+
+
 def answer(
     asking: CallRecord,
     *,
@@ -26,9 +31,9 @@ def answer(
     content: Json,
 ) -> list[Event]:
     """Give the agent what a person answered. Raises `errors.SchemaInvalid` for an answer that does not fit."""
-    problems = result_schema.validate(response_schema, content) if kind == "ANSWER" else []
-    if problems:
-        raise errors.SchemaInvalid(problems=problems)
+    wrong = problems(response_schema, kind, content)
+    if wrong:
+        raise errors.SchemaInvalid(problems=wrong)
     identity = digests.digest(content)
     response: dict[str, Json] = {
         "kind": kind,

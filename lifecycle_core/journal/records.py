@@ -35,6 +35,10 @@ OPEN: Final = Statement(
     " UNION ALL SELECT 'input', id, call, requested_at FROM journal_inputrequest"
     " WHERE invocation_id = %s AND state = 'pending' ORDER BY requested_at, id"
 )
+QUESTION: Final = Statement(
+    "SELECT i.delivery_id, r.id, r.call, r.request_identity, r.response_schema FROM journal_inputrequest AS r"
+    " JOIN journal_invocation AS i ON i.id = r.invocation_id WHERE r.invocation_id = %s AND r.state = 'pending'"
+)
 
 
 LOADED: Final = (
@@ -129,3 +133,17 @@ def open_requests(run: Run, invocation: UUID) -> list[ports.OpenRequest]:
     return [
         ports.OpenRequest(kind=kind, id=str(as_uuid(identity)), call=call) for kind, identity, call, _ in rows
     ]
+
+
+def question(run: Run, invocation: UUID) -> ports.Question | None:
+    """Return what an invocation asks people, if it asks."""
+    row = run(QUESTION, (invocation,)).fetchone()
+    if row is None:
+        return None
+    delivery, identity, call, request_identity, schema = row
+    return ports.Question(
+        id=str(as_uuid(identity)),
+        call=call,
+        request_identity=request_identity,
+        response_schema=blobs.unfold(schema, blobs.loader(run, as_uuid(delivery))),
+    )

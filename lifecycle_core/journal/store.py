@@ -188,6 +188,11 @@ class Store:
         with self._reading() as run:
             return records.open_requests(run, invocation)
 
+    def question(self, invocation: UUID) -> ports.Question | None:
+        """Return what an invocation asks people, if it asks."""
+        with self._reading() as run:
+            return records.question(run, invocation)
+
     def void_leases(self, now_ms: int) -> int:
         """End every live lease, for a process that is sure to be the only one that runs turns; return how many."""
         with self._writing() as run:

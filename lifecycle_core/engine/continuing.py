@@ -1,0 +1,125 @@
+"""Continue an invocation with a complete interaction response (reference: seed-contracts 8).
+
+What answers something else changes nothing. What answers the question and does not hold together, or does not fit, burns the
+invocation: nothing was checked before. People answer through `inputs` instead, where a wrong answer leaves the question open.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from lifecycle_core.contract import digests, errors, events
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.ports import Appended, CallRecord, Change, InvocationRecord, Question
+from lifecycle_core.contract.status import Status
+from lifecycle_core.engine import closing, inputs, leases, machine
+from lifecycle_core.engine.services import Services
+
+BURNT = "INTERACTION_CORRELATION_INVALID"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """What a host answers; `content_identity` is the digest of the content."""
+
+    kind: inputs.ResponseKind
+    request_identity: str
+    content: Json
+    content_identity: str
+
+
+def continue_with_input(
+    services: Services, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str
+) -> Appended:
+    """Let an invocation go on with a response, or burn it with one that is none.
+
+    Raises `errors.CorrelationMismatch` where there is nothing that this responds to, also when somebody else was first, and
+    `errors.RequestExpired` when the time to answer has passed.
+    """
+    for _ in range(closing.ATTEMPTS):
+        record, question = _asking(services, invocation, episode, response)
+        problem = _problem(question, response)
+        facts = (
+            _burn(services, record, problem) if problem else _answer(services, record, question, response, by)
+        )
+        try:
+            return services.journal.append(_change(services, record, facts, by))
+        except (errors.AlreadyDecided, errors.StatusConflict):
+            continue  # Something happened between the look and the commit; look again.
+    raise errors.CorrelationMismatch
+
+
+def _asking(
+    services: Services, invocation: UUID, episode: Mapping[str, Json], response: Response
+) -> tuple[InvocationRecord, Question]:
+    """Return what is responded to. Raises `errors.CorrelationMismatch`."""
+    try:
+        record = services.journal.load(invocation)
+    except errors.NotFound:
+        raise errors.CorrelationMismatch from None
+    question = services.journal.question(invocation)
+    if record.status is not Status.AWAITING_INPUT or question is None:
+        raise errors.CorrelationMismatch
+    if (
+        not _same_episode(record.dispatch["episode"], episode)
+        or question.request_identity != response.request_identity
+    ):
+        raise errors.CorrelationMismatch
+    return record, question
+
+
+def _same_episode(one: Json, other: Mapping[str, Json]) -> bool:
+    """Compare two episodes; the site does not count (reference: seed-contracts 3.1)."""
+    return isinstance(one, dict) and digests.same(_without_site(one), _without_site(other))
+
+
+def _without_site(episode: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in episode.items() if name != "site"}
+
+
+def _problem(question: Question, response: Response) -> str:
+    """Say what is wrong with a response, without repeating any of it."""
+    if digests.digest(response.content) != response.content_identity:
+        return "the identity of the content is not that of the content"
+    problems = inputs.problems(question.response_schema, response.kind, response.content)
+    return errors.listed(problems)
+
+
+def _burn(services: Services, record: InvocationRecord, problem: str) -> list[Event]:
+    closed = closing.closing_facts(
+        services.journal, record.id, record.model_turns, events.InvocationInvalidated.kind
+    )
+    return [*closed, events.InvocationInvalidated(code=BURNT, detail=problem)]
+
+
+def _answer(
+    services: Services, record: InvocationRecord, question: Question, response: Response, by: str
+) -> list[Event]:
+    return inputs.answer(
+        _call(services, record, question),
+        input=question.id,
+        request_identity=question.request_identity,
+        response_schema=question.response_schema,
+        by=by,
+        kind=response.kind,
+        content=leases.without_secrets(services, record.id, response.content),
+    )
+
+
+def _call(services: Services, record: InvocationRecord, question: Question) -> CallRecord:
+    for call in services.journal.calls(record.id, record.model_turns):
+        if call.id == question.call:
+            return call
+    raise errors.CorrelationMismatch
+
+
+def _change(services: Services, record: InvocationRecord, facts: list[Event], by: str) -> Change:
+    return Change(
+        invocation=record.id,
+        actor=by,
+        at_ms=services.clock.now_ms(),
+        transitions=machine.transitions(facts, {Status.AWAITING_INPUT}),
+        events=tuple(facts),
+        version=record.version,
+    )
