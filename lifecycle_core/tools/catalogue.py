@@ -3,10 +3,16 @@
 from typing import Final
 
 from lifecycle_core.contract.ports import Tool
-from lifecycle_core.tools.files import FilesList, FilesRead, FilesWrite
+from lifecycle_core.tools.files import FilesList, FilesPatch, FilesRead, FilesWrite
 from lifecycle_core.tools.http_request import HttpRequest
 
-_TOOLS: Final[tuple[Tool, ...]] = (FilesList(), FilesRead(), FilesWrite(), HttpRequest())
+_TOOLS: Final[tuple[Tool, ...]] = (
+    FilesList(),
+    FilesRead(),
+    FilesWrite(),
+    FilesPatch(),
+    HttpRequest(),
+)
 
 
 def all() -> tuple[Tool, ...]:

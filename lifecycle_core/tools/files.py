@@ -1,10 +1,14 @@
-"""List, read and write the files of a workspace.
+"""List, read, write and patch the files of a workspace.
 
-A write is bound to the file that it would change: its hash is taken before anybody is asked, shown as a difference, and looked
+A change is bound to the file that it would change: its hash is taken before anybody is asked, shown as a difference, and looked
 at again in the moment before the new content takes its place.
+
+A file with several names (hard links) is read like any other, and said to have them. A change gives the admitted name a file of
+its own, so that nothing changes under names that nobody admitted; the preview says that, too.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from typing import Final, Literal
 
 from lifecycle_core.contract import digests
@@ -16,7 +20,7 @@ from lifecycle_core.contract.ports import (
     ToolContext,
     ToolError,
 )
-from lifecycle_core.tools import line_diff, paths, rooted
+from lifecycle_core.tools import edits, line_diff, paths, rooted
 from lifecycle_core.tools.specs import NotReconcilable, argument, spec
 
 FAMILY: Final = "files"
@@ -28,6 +32,21 @@ _PATH: Final[dict[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "description": "A path relative to the workspace, such as notes/today.md",
+}
+
+_EDITS: Final[dict[str, Json]] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 100,
+    "items": {
+        "type": "object",
+        "required": ["old", "new"],
+        "properties": {
+            "old": {"type": "string", "minLength": 1, "description": "Text of the file, word for word"},
+            "new": {"type": "string", "description": "What stands there afterwards; empty to remove it"},
+        },
+        "additionalProperties": False,
+    },
 }
 
 
@@ -49,7 +68,7 @@ class FilesList(NotReconcilable):
     def run(self, arguments: dict[str, Json], preparation: Preparation, context: ToolContext) -> Json:
         path = self._admitted(arguments, context)
         with rooted.root(context.root) as root:
-            found = rooted.entries(root, path)
+            found = rooted.entries(root, path, MAX_ENTRIES + 1)
         shown: list[Json] = [{"name": name, "kind": kind} for name, kind in found[:MAX_ENTRIES]]
         return {"path": path, "entries": shown, "truncated": len(found) > MAX_ENTRIES}
 
@@ -78,28 +97,20 @@ class FilesRead(NotReconcilable):
     def run(self, arguments: dict[str, Json], preparation: Preparation, context: ToolContext) -> Json:
         path = _admitted_file(arguments, "read", context)
         with rooted.root(context.root) as root:
-            content = rooted.read(root, path, MAX_BYTES).content
-        return {"path": path, "content": _text(path, content), "bytes": len(content)}
+            found = rooted.read(root, path, MAX_BYTES)
+        text = _text(path, found.content)
+        return {"path": path, "content": text, "bytes": len(found.content), **_names(found)}
 
 
-class FilesWrite:
-    """Write a file as a whole."""
-
-    spec = spec(
-        "files_write",
-        FAMILY,
-        "Write a text file of the workspace as a whole; an existing one is replaced, missing folders are made.",
-        EffectClass.RECONCILABLE,
-        {"path": _PATH, "content": {"type": "string", "description": "The whole new text of the file"}},
-        required=["path", "content"],
-    )
+class _Change(ABC):
+    """Be what the tools have in common that give one file a new content."""
 
     def prepare(self, arguments: dict[str, Json], context: ToolContext) -> Preparation:
         path = _admitted_file(arguments, "write", context)
-        content = _content(arguments)
         with rooted.root(context.root) as root:
             before = rooted.current(root, path, MAX_BYTES)
         old = None if before is None else _text(path, before.content)
+        content = self._after(arguments, path, old)
         diff = line_diff.unified(path, old, content.decode())
         return Preparation(
             binding={"path": path, "base": _hash(before), "target": digests.digest_bytes(content)},
@@ -110,22 +121,21 @@ class FilesWrite:
                 "added": diff.added,
                 "removed": diff.removed,
                 "creates": before is None,
+                **_names(before),
             },
         )
 
     def run(self, arguments: dict[str, Json], preparation: Preparation, context: ToolContext) -> Json:
         path = _admitted_file(arguments, "write", context)
-        content = _content(arguments)
-        if (path, digests.digest_bytes(content)) != (
-            preparation.binding["path"],
-            preparation.binding["target"],
-        ):
-            raise BindingChanged("this is not the content that was prepared")
-        base = preparation.binding["base"]
+        base, target = preparation.binding["base"], preparation.binding["target"]
         with rooted.root(context.root) as root:
             # Looked at before folders are made for nothing, and again in the moment of the change.
-            if _hash(rooted.current(root, path, MAX_BYTES)) != base:
+            before = rooted.current(root, path, MAX_BYTES)
+            if _hash(before) != base:
                 raise BindingChanged(f"{path} has changed")
+            content = self._after(arguments, path, None if before is None else _text(path, before.content))
+            if (path, digests.digest_bytes(content)) != (preparation.binding["path"], target):
+                raise BindingChanged("this is not the content that was prepared")
             rooted.write(
                 root,
                 path,
@@ -150,8 +160,59 @@ class FilesWrite:
             return "done"
         return "not_done" if found == preparation.binding.get("base") else "unknown"
 
+    @abstractmethod
+    def result_of(self, arguments: dict[str, Json], preparation: Preparation) -> Json:
+        """Return the result of a call that was carried out."""
+
+    @abstractmethod
+    def _after(self, arguments: dict[str, Json], path: str, old: str | None) -> bytes:
+        """Return the new content of a file whose text is `old`; nothing stands for a file that does not exist."""
+
+
+class FilesWrite(_Change):
+    """Write a file as a whole."""
+
+    spec = spec(
+        "files_write",
+        FAMILY,
+        "Write a text file of the workspace as a whole; an existing one is replaced, missing folders are made.",
+        EffectClass.RECONCILABLE,
+        {"path": _PATH, "content": {"type": "string", "description": "The whole new text of the file"}},
+        required=["path", "content"],
+    )
+
     def result_of(self, arguments: dict[str, Json], preparation: Preparation) -> Json:
         return {"written": True, "path": preparation.binding["path"], "bytes": len(_content(arguments))}
+
+    def _after(self, arguments: dict[str, Json], path: str, old: str | None) -> bytes:
+        return _content(arguments)
+
+
+class FilesPatch(_Change):
+    """Change parts of a file."""
+
+    spec = spec(
+        "files_patch",
+        FAMILY,
+        "Change a text file of the workspace by edits, one after the other. Each replaces an old text, which must stand in the "
+        "file exactly once, by a new one.",
+        EffectClass.RECONCILABLE,
+        {"path": _PATH, "edits": _EDITS},
+        required=["path", "edits"],
+    )
+
+    def result_of(self, arguments: dict[str, Json], preparation: Preparation) -> Json:
+        return {
+            "patched": True,
+            "path": preparation.binding["path"],
+            "edits": len(edits.parsed(arguments.get("edits"))),
+        }
+
+    def _after(self, arguments: dict[str, Json], path: str, old: str | None) -> bytes:
+        made = edits.parsed(arguments.get("edits"))
+        if old is None:
+            raise ToolError("NOT_FOUND", f"{path}: there is no such file or folder")
+        return _encoded(edits.applied(old, made))
 
 
 def _admitted_file(arguments: dict[str, Json], mode: Literal["read", "write"], context: ToolContext) -> str:
@@ -161,8 +222,12 @@ def _admitted_file(arguments: dict[str, Json], mode: Literal["read", "write"], c
 
 
 def _content(arguments: dict[str, Json]) -> bytes:
+    return _encoded(argument(arguments, "content"))
+
+
+def _encoded(text: str) -> bytes:
     try:
-        content = argument(arguments, "content").encode()
+        content = text.encode()
     except UnicodeEncodeError as cause:
         raise ToolError("NOT_TEXT", "the content holds half a surrogate pair") from cause
     if b"\0" in content:
@@ -183,6 +248,11 @@ def _text(path: str, content: bytes) -> str:
 
 def _hash(found: rooted.Found | None) -> str:
     return ABSENT if found is None else digests.digest_bytes(found.content)
+
+
+def _names(found: rooted.Found | None) -> dict[str, Json]:
+    """Say how many names a file has, if more than one."""
+    return {"links": found.links} if found is not None and found.links > 1 else {}
 
 
 def _mark(call: str) -> str:

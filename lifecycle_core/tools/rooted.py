@@ -9,6 +9,7 @@ links. What follows works on those handles only.
 import ctypes
 import errno
 import functools
+import heapq
 import os
 import secrets
 import stat
@@ -38,6 +39,7 @@ class Found:
 
     content: bytes
     permissions: int
+    links: int = 1
 
 
 @contextmanager
@@ -167,7 +169,7 @@ def read(handle: int, path: str, limit: int) -> Found:
         content = _read_at_most(file, limit + 1) if seen.st_size <= limit else None
         if content is None or len(content) > limit:
             raise ToolError("TOO_LARGE", f"{path} is larger than {limit} bytes")
-        return Found(content=content, permissions=stat.S_IMODE(seen.st_mode) & 0o777)
+        return Found(content=content, permissions=stat.S_IMODE(seen.st_mode) & 0o777, links=seen.st_nlink)
 
 
 def _read_at_most(file: int, count: int) -> bytes:
@@ -178,10 +180,10 @@ def _read_at_most(file: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def entries(handle: int, path: str) -> list[tuple[str, str]]:
-    """Return the names in a folder with what they are (directory, file, symlink, other), ordered by name."""
+def entries(handle: int, path: str, most: int) -> list[tuple[str, str]]:
+    """Return the first `most` names in a folder with what they are (directory, file, symlink, other), ordered by name."""
     with opened(handle, path, FOLDER) as folder, os.scandir(folder) as found:
-        return sorted((_shown(entry.name), _kind(entry)) for entry in found)
+        return heapq.nsmallest(most, ((_shown(entry.name), _kind(entry)) for entry in found))
 
 
 def _shown(name: str) -> str:

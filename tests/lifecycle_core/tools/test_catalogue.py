@@ -13,6 +13,7 @@ EFFECTS = {
     "files_list": EffectClass.READ_ONLY,
     "files_read": EffectClass.READ_ONLY,
     "files_write": EffectClass.RECONCILABLE,
+    "files_patch": EffectClass.RECONCILABLE,
     "http_request": EffectClass.UNSAFE,
 }
 

@@ -1,14 +1,16 @@
 """The file tools do what they say, inside the workspace and nowhere else."""
 
 import ctypes
+import errno
 import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -17,13 +19,13 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.invocation import AccessRule
 from lifecycle_core.contract.ports import BindingChanged, Preparation, Tool, ToolContext, ToolError
 from lifecycle_core.tools import files, rooted
-from lifecycle_core.tools.files import FilesList, FilesRead, FilesWrite
+from lifecycle_core.tools.files import FilesList, FilesPatch, FilesRead, FilesWrite
 
 EVERYTHING = (AccessRule(mode="write", path="**"),)
 NOTES = (AccessRule(mode="read", path="notes/**"), AccessRule(mode="write", path="notes/**"))
 CANARY = "canary: this lies outside"
 
-LIST, READ, WRITE = FilesList(), FilesRead(), FilesWrite()
+LIST, READ, WRITE, PATCH = FilesList(), FilesRead(), FilesWrite(), FilesPatch()
 
 
 @pytest.fixture(params=["kernel", "walk"])
@@ -211,10 +213,103 @@ def test_other_content_than_prepared_is_not_written(workspace: Path) -> None:
         WRITE.run({"path": "notes/a.md", "content": "other"}, preparation, context(workspace))
 
 
-def test_a_write_to_a_hard_link_leaves_the_other_name_alone(workspace: Path) -> None:
+@pytest.mark.parametrize("tool", [WRITE, PATCH], ids=["write", "patch"])
+def test_a_change_to_a_hard_link_leaves_the_other_name_alone_and_says_that_there_is_one(
+    workspace: Path, tool: Tool
+) -> None:
     os.link(workspace.parent / "secret.txt", workspace / "notes/twin.txt")
-    use(WRITE, {"path": "notes/twin.txt", "content": "mine"}, context(workspace))
+    more: dict[str, Json] = {"content": "mine"} if tool is WRITE else patch((CANARY, "mine"))
+    arguments: dict[str, Json] = {"path": "notes/twin.txt", **more}
+    preview = tool.prepare(arguments, context(workspace)).preview
+    assert preview is not None
+    assert preview["links"] == 2
+    use(tool, arguments, context(workspace))
     assert (workspace.parent / "secret.txt").read_text() == CANARY
+    assert (workspace / "notes/twin.txt").read_text() == "mine"
+
+
+def test_a_read_of_a_hard_link_says_that_the_file_has_other_names(workspace: Path) -> None:
+    os.link(workspace / "notes/a.md", workspace / "notes/twin.md")
+    assert use(READ, {"path": "notes/twin.md"}, context(workspace))["links"] == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- patches
+
+
+def patch(*replacements: tuple[str, str]) -> dict[str, Json]:
+    return {"edits": [{"old": old, "new": new} for old, new in replacements]}
+
+
+def test_a_patch_replaces_what_it_names_and_is_shown_as_a_difference(workspace: Path) -> None:
+    arguments: dict[str, Json] = {"path": "notes/a.md", **patch(("two", "2"), ("one\n", ""))}
+    preparation = PATCH.prepare(arguments, context(workspace))
+    assert preparation.preview is not None
+    assert (
+        preparation.preview["diff"] == "--- a/notes/a.md\n+++ b/notes/a.md\n@@ -1,2 +1 @@\n-one\n-two\n+2\n"
+    )
+    assert preparation.binding == {
+        "path": "notes/a.md",
+        "base": digests.digest_bytes(b"one\ntwo\n"),
+        "target": digests.digest_bytes(b"2\n"),
+    }
+    result = PATCH.run(arguments, preparation, context(workspace))
+    assert result == {"patched": True, "path": "notes/a.md", "edits": 2}
+    assert (workspace / "notes/a.md").read_text() == "2\n"
+    assert PATCH.reconcile(arguments, preparation, context(workspace)) == "done"
+    assert PATCH.result_of(arguments, Preparation(binding=preparation.binding)) == result
+
+
+@pytest.mark.parametrize(
+    ("replacements", "code"),
+    [
+        ([("three", "3")], "EDIT_REFUSED"),
+        ([("o", "0")], "EDIT_REFUSED"),
+        ([("one", "1"), ("one", "2")], "EDIT_REFUSED"),
+        ([("TWO", "2")], "EDIT_REFUSED"),
+        ([("two", "2\0")], "NOT_TEXT"),
+        ([("two", "x" * files.MAX_BYTES)], "TOO_LARGE"),
+        ([("", "x")], "ARGUMENTS_INVALID"),
+        ([], "ARGUMENTS_INVALID"),
+    ],
+)
+def test_a_patch_that_means_no_one_place_changes_nothing(
+    workspace: Path, replacements: list[tuple[str, str]], code: str
+) -> None:
+    arguments: dict[str, Json] = {"path": "notes/a.md", **patch(*replacements)}
+    assert refused(PATCH, arguments, context(workspace)) == code
+    assert (workspace / "notes/a.md").read_text() == "one\ntwo\n"
+
+
+def test_an_old_text_that_overlaps_itself_means_no_one_place(workspace: Path) -> None:
+    (workspace / "notes/a.md").write_text("aaa")
+    arguments: dict[str, Json] = {"path": "notes/a.md", **patch(("aa", "b"))}
+    assert refused(PATCH, arguments, context(workspace)) == "EDIT_REFUSED"
+
+
+@pytest.mark.parametrize("edits", [None, "x", [1], [{"old": "a"}], [{"old": "one", "new": "1", "all": True}]])
+def test_edits_that_are_none_are_refused(workspace: Path, edits: Json) -> None:
+    assert refused(PATCH, {"path": "notes/a.md", "edits": edits}, context(workspace)) == "ARGUMENTS_INVALID"
+
+
+def test_a_patch_needs_a_file(workspace: Path) -> None:
+    arguments: dict[str, Json] = {"path": "notes/new.md", **patch(("a", "b"))}
+    assert refused(PATCH, arguments, context(workspace)) == "NOT_FOUND"
+
+
+def test_a_patch_is_refused_when_the_file_has_changed_since(workspace: Path) -> None:
+    arguments: dict[str, Json] = {"path": "notes/a.md", **patch(("two", "2"))}
+    preparation = PATCH.prepare(arguments, context(workspace))
+    (workspace / "notes/a.md").write_text("zero\none\ntwo\n")
+    with pytest.raises(BindingChanged):
+        PATCH.run(arguments, preparation, context(workspace))
+    assert (workspace / "notes/a.md").read_text() == "zero\none\ntwo\n"
+
+
+def test_other_edits_than_prepared_are_not_made(workspace: Path) -> None:
+    preparation = PATCH.prepare({"path": "notes/a.md", **patch(("two", "2"))}, context(workspace))
+    with pytest.raises(BindingChanged):
+        PATCH.run({"path": "notes/a.md", **patch(("two", "3"))}, preparation, context(workspace))
+    assert (workspace / "notes/a.md").read_text() == "one\ntwo\n"
 
 
 # ------------------------------------------------------------------------------------------------------- after a crash
@@ -274,9 +369,9 @@ def test_a_crash_before_the_change_leaves_the_old_file_and_its_rest_is_cleared(
 # --------------------------------------------------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize("tool", [LIST, READ, WRITE], ids=["list", "read", "write"])
+@pytest.mark.parametrize("tool", [LIST, READ, WRITE, PATCH], ids=["list", "read", "write", "patch"])
 def test_without_a_workspace_there_is_nothing(tool: Tool, tmp_path: Path) -> None:
-    arguments: dict[str, Json] = {"path": "a", "content": ""}
+    arguments: dict[str, Json] = {"path": "a", "content": "", **patch(("a", "b"))}
     assert refused(tool, arguments, context(None)) == "NO_WORKSPACE"
     assert refused(tool, arguments, context(tmp_path / "missing")) == "NO_WORKSPACE"
 
@@ -359,6 +454,7 @@ def test_only_regular_text_files_are_read_and_replaced(workspace: Path, name: st
         assert refused(READ, {"path": path}, context(workspace)) == code
         if code != "NOT_FOUND":
             assert refused(WRITE, {"path": path, "content": "x"}, context(workspace)) == code
+        assert refused(PATCH, {"path": path, **patch(("x", "y"))}, context(workspace)) == code
         assert time.monotonic() - began < 2
     assert not (workspace.parent / "new.txt").exists()
 
@@ -509,6 +605,7 @@ def test_no_hostile_path_reaches_anything(workspace: Path) -> None:
             assert listed["path"] == "notes", path
         with suppress(ToolError):
             assert str(use(WRITE, {"path": path, "content": "x"}, at)["path"]).startswith("notes/"), path
+        assert refused(PATCH, {"path": path, **patch(("canary", "x"))}, at), path
     assert outside_of(workspace) == before
     assert (workspace / "private/secret.txt").read_text() == private
     assert sorted(path.name for path in workspace.iterdir()) == ["notes", "notes-evil", "private"]
@@ -555,54 +652,100 @@ class Swapper:
         )
 
 
-def read_after_looking(root: Path, path: str, between: Callable[[], None]) -> str:
-    """Read the way that looks safe and is not: resolve the name, look at the result, open the name."""
-    if not (root / path).resolve().is_relative_to(root.resolve()):
-        raise PermissionError(path)
-    between()
-    return (root / path).read_text()
+def looking_first(between: Callable[[], None]) -> Callable[[int, str, int], int]:
+    """Open the way that looks safe and is not: resolve the name, look at the result, open the name."""
+
+    def open_after_looking(handle: int, path: str, flags: int) -> int:
+        root = Path(f"/proc/self/fd/{handle}").resolve()
+        if not (root / path).resolve().is_relative_to(root):
+            raise OSError(errno.EXDEV, "it leads outside")
+        between()
+        return os.open(root / path, flags & ~os.O_NOFOLLOW)
+
+    return open_after_looking
 
 
-def test_control_looking_first_and_opening_then_escapes(workspace: Path) -> None:
+def test_control_looking_first_and_opening_then_escapes(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     swapper = Swapper(workspace, workspace.parent / "ws-evil")
-    assert read_after_looking(workspace, "notes/swap/secret.txt", swapper.swap) == CANARY
+    monkeypatch.setattr(rooted, "open_beneath", looking_first(swapper.swap))
+    result = use(READ, {"path": "notes/swap/secret.txt"}, context(workspace, NOTES))
+    assert result["content"] == CANARY
 
 
-def test_no_swap_of_a_folder_for_a_link_is_ever_followed(workspace: Path) -> None:
+def test_no_moment_of_a_swap_opens_the_way_out(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = workspace.parent / "ws-evil"
+    swapper = Swapper(workspace, outside)
+    left = 0
+
+    def swapping(inner: Callable[..., int]) -> Callable[..., int]:
+        def open_in_time(*args: Any, **kwargs: Any) -> int:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                swapper.swap()
+            return inner(*args, **kwargs)
+
+        return open_in_time
+
+    monkeypatch.setattr(rooted, "_openat2", swapping(rooted._openat2))
+    monkeypatch.setattr(os, "open", swapping(os.open))
+    seen: set[str] = set()
+    for step in range(1, 12):
+        for tool, arguments in _tries(step):
+            left = step
+            seen.add(outcome_of(tool, arguments, context(workspace, NOTES)))
+            if swapper.name.is_symlink():
+                swapper.swap()
+    assert CANARY not in seen
+    assert {"inside", "LINK_REFUSED"} <= seen
+    assert [path.name for path in outside.iterdir()] == ["secret.txt"]
+
+
+@pytest.mark.parametrize("tries", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_no_swap_of_a_folder_for_a_link_is_ever_followed(workspace: Path, tries: int) -> None:
     outside = workspace.parent / "ws-evil"
     swapper = Swapper(workspace, outside)
     stop = threading.Event()
+    swaps = 0
 
     def swap() -> None:
+        nonlocal swaps
         while not stop.is_set():
             swapper.swap()
+            swaps += 1
 
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     thread = threading.Thread(target=swap)
     thread.start()
     try:
-        deadline = time.monotonic() + 1.0
-        number = 0
-        while time.monotonic() < deadline:
-            number += 1
-            for tool, arguments in _tries(number):
-                try:
-                    result = use(tool, arguments, context(workspace, NOTES))
-                    outcome = str(result.get("content", "written"))
-                except (ToolError, BindingChanged) as refusal:
-                    outcome = getattr(refusal, "code", "changed")
-                seen[outcome] = seen.get(outcome, 0) + 1
+        for number in range(tries):
+            read, *changes = _tries(number)
+            for tool, arguments in (read, *changes) if number % 20 == 0 else (read,):
+                seen[outcome_of(tool, arguments, context(workspace, NOTES))] += 1
     finally:
         stop.set()
         thread.join()
+    assert swaps >= tries
     assert CANARY not in seen
     assert {"inside", "LINK_REFUSED"} <= set(seen)  # both sides of the swap were met
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
     assert (outside / "secret.txt").read_text() == CANARY
 
 
+def outcome_of(tool: Tool, arguments: dict[str, Json], at: ToolContext) -> str:
+    try:
+        return str(use(tool, arguments, at).get("content", "written"))
+    except ToolError as refusal:
+        return refusal.code
+    except BindingChanged:
+        return "changed"
+
+
 def _tries(number: int) -> list[tuple[Tool, dict[str, Json]]]:
     return [
         (READ, {"path": "notes/swap/secret.txt"}),
         (WRITE, {"path": f"notes/swap/made-{number % 50}.txt", "content": str(number)}),
+        (PATCH, {"path": "notes/swap/secret.txt", **patch(("side", "side"))}),
     ]
