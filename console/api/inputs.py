@@ -7,7 +7,7 @@ from ninja import Router, Schema
 
 from console.api import wire
 from console.api.authentication import Request
-from console.api.shapes import Display, Instant, Json, Page
+from console.api.shapes import Display, Instant, Json, Object, Page
 from lifecycle_core.application import inputs, queries, resources
 
 router = Router(tags=["inputs"])
@@ -32,6 +32,7 @@ class Input(Schema):
     answered_by: str | None
     answered_at: Instant | None
     answer: Json
+    receipt: Object | None
 
 
 class Answer(wire.Body):

@@ -8,7 +8,7 @@ from ninja import Router, Schema, Status
 from console.api import wire
 from console.api.authentication import Request
 from console.api.shapes import Instant, Json, Object, Page
-from lifecycle_core.application import invocations, queries, resources
+from lifecycle_core.application import continuing, invocations, queries, resources
 from lifecycle_core.contract.status import Status as InvocationStatus
 
 router = Router(tags=["invocations"])
@@ -81,6 +81,22 @@ class Cancel(wire.Body):
 UNSAID: Final = Cancel()
 
 
+class Response(wire.Body):
+    """An interaction response in the form of the contract; `contentIdentity` is the digest of the content."""
+
+    kind: Literal["ANSWER", "ACTION_FINISH_REQUESTED"]
+    requestIdentity: wire.Word
+    content: Any
+    contentIdentity: wire.Word
+
+
+class Continue(wire.Body):
+    """What a host continues with: the episode as it was dispatched, and a response that counts without being checked first."""
+
+    episode: dict[str, Any]
+    response: Response
+
+
 @router.post("", response={202: Invocation}, summary="Start an invocation")
 def start(request: Request, body: Start, key: wire.Key = None) -> Status[resources.InvocationItem]:
     started = invocations.start(request.auth, **body.given(*Start.model_fields), key=key)
@@ -145,3 +161,24 @@ def cancel(
     request: Request, invocation: UUID, body: Cancel = UNSAID, key: wire.Key = None
 ) -> resources.InvocationItem:
     return invocations.cancel(request.auth, invocation, reason=body.reason, comment=body.comment, key=key)
+
+
+@router.post(
+    "/{uuid:invocation}/continue",
+    response=Invocation,
+    summary="Continue with a complete response; one that is wrong makes the invocation invalid",
+)
+def continue_(
+    request: Request, invocation: UUID, body: Continue, key: wire.Key = None
+) -> resources.InvocationItem:
+    response = body.response
+    return continuing.continue_with_input(
+        request.auth,
+        invocation,
+        episode=body.episode,
+        kind=response.kind,
+        request_identity=response.requestIdentity,
+        content=response.content,
+        content_identity=response.contentIdentity,
+        key=key,
+    )

@@ -129,6 +129,7 @@ class InputItem:
     answered_by: str | None
     answered_at: int | None
     answer: Json
+    receipt: Json = None
 
 
 @dataclass(frozen=True, kw_only=True)

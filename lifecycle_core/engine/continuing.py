@@ -5,7 +5,6 @@ invocation: nothing was checked before. People answer through `inputs` instead, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from lifecycle_core.contract import digests, errors, events
@@ -14,19 +13,10 @@ from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import Appended, CallRecord, Change, InvocationRecord, Question
 from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import closing, inputs, leases, machine
+from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
 BURNT = "INTERACTION_CORRELATION_INVALID"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    """What a host answers; `content_identity` is the digest of the content."""
-
-    kind: inputs.ResponseKind
-    request_identity: str
-    content: Json
-    content_identity: str
 
 
 def continue_with_input(

@@ -8,7 +8,7 @@ from lifecycle_core.contract import digests, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import Appended, NewInvocation
 from lifecycle_core.engine import admission, continuing, machine
-from lifecycle_core.engine.continuing import Response
+from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
 

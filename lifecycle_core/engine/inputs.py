@@ -4,6 +4,7 @@ An answer is checked against the persisted response schema before it becomes a f
 would burn the episode.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 from lifecycle_core.contract import digests, errors, events, identities
@@ -13,6 +14,25 @@ from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.engine import approvals, result_schema
 
 type ResponseKind = Literal["ANSWER", "ACTION_FINISH_REQUESTED"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """An interaction response; `content_identity` is the digest of its content."""
+
+    kind: ResponseKind
+    request_identity: str
+    content: Json
+    content_identity: str
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the form of the contract."""
+        return {
+            "kind": self.kind,
+            "requestIdentity": self.request_identity,
+            "content": self.content,
+            "contentIdentity": self.content_identity,
+        }
 
 
 def problems(response_schema: Json, kind: ResponseKind, content: Json) -> list[errors.Problem]:
@@ -34,13 +54,12 @@ def answer(
     wrong = problems(response_schema, kind, content)
     if wrong:
         raise errors.SchemaInvalid(problems=wrong)
-    identity = digests.digest(content)
-    response: dict[str, Json] = {
-        "kind": kind,
-        "requestIdentity": request_identity,
-        "content": content,
-        "contentIdentity": identity,
-    }
+    response = Response(
+        kind=kind,
+        request_identity=request_identity,
+        content=content,
+        content_identity=digests.digest(content),
+    )
     return [
         events.InputAnswered(
             input=input,
@@ -49,8 +68,8 @@ def answer(
             response_kind=kind,
             request_identity=request_identity,
             content=content,
-            content_identity=identity,
-            receipt=identities.receipt(response),
+            content_identity=response.content_identity,
+            receipt=identities.receipt(response.as_json()),
         ),
         approvals.settled(asking, "answered", {"kind": kind, "content": content}),
     ]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from lifecycle_core.application.reading import invocations, paging, stored
+from lifecycle_core.application.reading import invocations, paging, receipts, stored
 from lifecycle_core.application.resources import InputItem, InputState, Page
 from lifecycle_core.contract import display, errors
 from lifecycle_core.contract.actor import Actor
@@ -77,4 +77,5 @@ def _item(found: InputRequest) -> InputItem:
         answered_by=found.closed_by or None,
         answered_at=found.closed_at,
         answer=read(found.answer),
+        receipt=receipts.receipt(found) if found.state == "answered" else None,
     )

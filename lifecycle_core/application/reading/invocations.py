@@ -8,11 +8,12 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from lifecycle_core.application import permissions
-from lifecycle_core.application.reading import paging, stored
+from lifecycle_core.application.reading import paging, receipts, stored
 from lifecycle_core.application.resources import InvocationItem, OpenRequest, Page
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.status import Status
 from lifecycle_core.journal.models import Approval, InputRequest, Invocation
 
 
@@ -68,9 +69,10 @@ def dispatch(actor: Actor, invocation: UUID) -> dict[str, Any]:
 
 
 def items(rows: Sequence[Invocation]) -> list[InvocationItem]:
-    """Shape rows, with their open requests in two queries for all of them."""
+    """Shape rows, with their open requests and receipts in three queries for all of them."""
     waiting = _open_requests([found.pk for found in rows])
-    return [_item(found, waiting[found.pk]) for found in rows]
+    given = receipts.of([found.pk for found in rows if found.status == Status.COMPLETED])
+    return [_item(found, waiting[found.pk], given[found.pk]) for found in rows]
 
 
 def _open_requests(invocations: list[UUID]) -> Mapping[UUID, list[OpenRequest]]:
@@ -83,10 +85,16 @@ def _open_requests(invocations: list[UUID]) -> Mapping[UUID, list[OpenRequest]]:
     return waiting
 
 
-def _item(found: Invocation, waiting: list[OpenRequest]) -> InvocationItem:
-    read = stored.reader(found.delivery_id)
-    dispatched = read(found.dispatch)
-    disposition = read(found.disposition) if found.disposition else None
+def _disposition(found: Invocation, given: list[Json]) -> Mapping[str, Json] | None:
+    """Return how an invocation ended or paused; a completed one says which answers it got (reference: seed-contracts 3.3)."""
+    value = stored.reader(found.delivery_id)(found.disposition) if found.disposition else None
+    if not isinstance(value, dict):
+        return None
+    return value | {"interactionReceipts": given} if value["kind"] == "completed" else value
+
+
+def _item(found: Invocation, waiting: list[OpenRequest], given: list[Json]) -> InvocationItem:
+    dispatched = stored.reader(found.delivery_id)(found.dispatch)
     value: Json = dispatched["input"] if isinstance(dispatched, dict) else None
     return InvocationItem(
         id=str(found.pk),
@@ -101,7 +109,7 @@ def _item(found: Invocation, waiting: list[OpenRequest]) -> InvocationItem:
         parent=str(found.parent) if found.parent else None,
         requester=found.requester,
         open_requests=waiting,
-        disposition=disposition if isinstance(disposition, dict) else None,
+        disposition=_disposition(found, given),
         input=value,
         model_turns=found.model_turns,
         tool_calls=found.tool_calls,

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from lifecycle_core.contract import digests
 from lifecycle_core.journal.models import Invocation
 from tests.console.api.conftest import ASK, WRITE, Api, World
 
@@ -79,7 +80,8 @@ def test_an_invocation_that_waits_names_what_it_waits_for(api: Api, world: World
 def test_a_disposition_says_how_it_ended(api: Api, world: World) -> None:
     invocation = world.start()
     shown = api.get(f"invocations/{invocation}/disposition").json()
-    assert shown == {"id": invocation, "status": "completed", "kind": "completed", "result": {"done": True}}
+    ended = {"kind": "completed", "result": {"done": True}, "interactionReceipts": []}
+    assert shown == {"id": invocation, "status": "completed", **ended}
 
 
 def test_there_is_no_disposition_before_the_first_turn(api: Api, world: World) -> None:
@@ -154,3 +156,41 @@ def test_cancelling_closes_what_was_asked(api: Api, world: World) -> None:
 def test_a_cancel_may_come_without_a_body(api: Api, world: World) -> None:
     response = api.call("POST", f"invocations/{world.start(WRITE)}/cancel", "operator")
     assert response.json()["status"] == "cancelled"
+
+
+def response(content: object, **changes: str) -> dict[str, object]:
+    given = {"kind": "ANSWER", "requestIdentity": "who", "contentIdentity": digests.digest(content)}
+    return {**given, "content": content, **changes}
+
+
+def test_a_host_continues_with_a_complete_response(api: Api, world: World) -> None:
+    invocation = world.input().invocation
+    episode = api.get(f"invocations/{invocation}/dispatch").json()["episode"]
+    body = {"episode": episode, "response": response("Customers")}
+    answered = api.post(f"invocations/{invocation}/continue", body, "operator")
+    assert (answered.status_code, answered.json()["status"]) == (200, "awaiting-input")
+    world.drive(invocation)
+    [receipt] = api.get(f"invocations/{invocation}/disposition").json()["interactionReceipts"]
+    assert (receipt["requestIdentity"], receipt["responseIdentity"]) == ("who", digests.digest("Customers"))
+    [question] = api.get(f"inputs?invocation={invocation}").json()["items"]
+    assert question["receipt"] == receipt
+
+
+def test_a_response_that_is_wrong_burns_and_one_to_something_else_does_not(api: Api, world: World) -> None:
+    invocation = world.input().invocation
+    episode = api.get(f"invocations/{invocation}/dispatch").json()["episode"]
+    path = f"invocations/{invocation}/continue"
+    stale = api.post(path, {"episode": episode, "response": response("X", requestIdentity="q0")}, "operator")
+    assert (stale.status_code, stale.json()["code"]) == (409, "CORRELATION_MISMATCH")
+    assert api.get(f"invocations/{invocation}").json()["status"] == "awaiting-input"
+    burnt = api.post(path, {"episode": episode, "response": response("X")}, "operator").json()
+    assert burnt["status"] == "invalid"
+    assert burnt["disposition"]["code"] == "INTERACTION_CORRELATION_INVALID"
+
+
+def test_a_response_of_another_form_is_refused_before_it_counts(api: Api, world: World) -> None:
+    invocation = world.input().invocation
+    for wrong in ({"kind": "MAYBE"}, {"extra": "x"}, {"contentIdentity": ""}):
+        body = {"episode": {}, "response": response("Customers", **wrong)}
+        assert api.post(f"invocations/{invocation}/continue", body, "operator").status_code == 422
+    assert api.get(f"invocations/{invocation}").json()["status"] == "awaiting-input"

@@ -35,6 +35,15 @@ def decision(things: Mapping[str, Any]) -> object:
     return {"decision": "approve", "request_digest": things["digest"]}
 
 
+# To another question than is asked: whoever may continue is told so, and nothing has happened.
+RESPONSE: Final = {
+    "kind": "ANSWER",
+    "requestIdentity": "another",
+    "content": "Customers",
+    "contentIdentity": DIGEST,
+}
+
+
 MATRIX: Final = {
     ("GET", "agents"): Row(ALL),
     ("GET", "agents/{name}"): Row(ALL),
@@ -62,6 +71,9 @@ MATRIX: Final = {
     ("GET", "invocations/{uuid:invocation}/dispatch"): Row(READERS, own=True),
     ("GET", "invocations/{uuid:invocation}/disposition"): Row(READERS, own=True),
     ("POST", "invocations/{uuid:invocation}/cancel"): Row(frozenset({"operator", "owner"}), lambda _: {}),
+    ("POST", "invocations/{uuid:invocation}/continue"): Row(
+        frozenset({"operator", "owner"}), lambda _: {"episode": {}, "response": RESPONSE}, status=409
+    ),
     ("GET", "approvals"): Row(READERS, own=True),
     ("GET", "approvals/{uuid:approval}"): Row(READERS, own=True),
     ("POST", "approvals/{uuid:approval}/decision"): Row(frozenset({"operator", "owner"}), decision),

@@ -57,7 +57,8 @@ def test_output_and_an_ended_turn_are_invalid_with_one_frame_and_one_lease(world
 def test_one_structured_completion_completes_and_returns_the_result(world: World) -> None:
     invocation = native(world, COMPLETION, TurnEnded())
     assert world.status(invocation) == "completed"
-    assert world.disposition(invocation) == {"kind": "completed", "result": {"ok": True}}
+    ended = {"kind": "completed", "result": {"ok": True}, "interactionReceipts": []}
+    assert world.disposition(invocation) == ended
 
 
 def test_two_completions_are_a_duplicate(world: World) -> None:
