@@ -107,14 +107,14 @@ def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 def events(answer: Answer, request: ChatRequest) -> list[bytes]:
     """Return a proper answer as the events of a stream."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning)]
-    deltas += [{"content": part} for part in _parts(answer.text)]
+    deltas += [{"reasoning_content": part} for part in parts(answer.reasoning)]
+    deltas += [{"content": part} for part in parts(answer.text)]
     for index, call in enumerate(named(answer, request)):
         function = {"name": call.tool, "arguments": ""}
         deltas.append(
             {"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}
         )
-        deltas += [_fragment(index, part) for part in _parts(call.text)]
+        deltas += [_fragment(index, part) for part in parts(call.text)]
     usage = {"usage": _usage(answer, request)}
     return [*(event(chunk(delta)) for delta in deltas), event(chunk({}, _finish(answer)) | usage), DONE]
 
@@ -123,7 +123,7 @@ def _fragment(index: int, part: str) -> dict[str, Any]:
     return {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
 
 
-def _parts(text: str) -> list[str]:
+def parts(text: str) -> list[str]:
     """Cut a text as models do: a few words at a time."""
     words = text.split(" ")
     joined = [" ".join(words[at : at + 4]) for at in range(0, len(words), 4)]

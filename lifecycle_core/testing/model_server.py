@@ -9,15 +9,16 @@ Requests are kept, the last `keep` of them, for a test to look at; nothing is ev
 import hmac
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from lifecycle_core.testing import answers, loopback
+from lifecycle_core.testing import answers, loopback, messages
 from lifecycle_core.testing.answers import Answer, Cut, Hold, Piece, Refusal, Script, Stream
 from lifecycle_core.testing.chat_requests import ChatRequest
 
-PATH: Final = "/v1/chat/completions"
+CHATS: Final = "/v1/chat/completions"
+MESSAGES: Final = "/v1/messages"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class Received:
 
 
 class ModelServer(loopback.LoopbackServer):
-    """Answer chat completions as a script says.
+    """Answer chat completions and streamed messages as a script says.
 
     `secret` is the one key that is accepted; empty accepts any. `pace` is the pause between two pieces in
     seconds, for people who watch.
@@ -60,26 +61,33 @@ class _Handler(loopback.Handler):
         self.model.received.append(
             Received(path=self.path, headers=headers, body=body, connection=self.client_address[1])
         )
-        if self.path != PATH:
+        if self.path not in (CHATS, MESSAGES):
             self._refuse(Refusal(status=404, message="there is nothing here"))
         elif not self._is_admitted():
             self._refuse(Refusal(status=401, message="the key is not valid"))
+        elif self.path == CHATS:
+            request = ChatRequest.of(json.loads(body))
+            self._answer(request, lambda answer: answers.events(answer, request))
         else:
-            self._answer(ChatRequest.of(json.loads(body)))
+            asked = json.loads(body)
+            message = messages.request(asked)
+            self._answer(message, lambda answer: messages.events(answer, message, messages.names(asked)))
 
     def _is_admitted(self) -> bool:
-        expected = f"Bearer {self.model.secret}".encode()
-        given = self.headers.get("authorization", "").encode("latin-1", "replace")
-        return not self.model.secret or hmac.compare_digest(expected, given)
+        secret, headers = self.model.secret, self.headers
+        wanted, given = f"Bearer {secret}", headers.get("authorization", "")
+        if self.path == MESSAGES:
+            wanted, given = secret, headers.get("x-api-key", "")
+        return not secret or hmac.compare_digest(wanted.encode(), given.encode("latin-1", "replace"))
 
-    def _answer(self, request: ChatRequest) -> None:
+    def _answer(self, request: ChatRequest, events_of: Callable[[Answer], list[bytes]]) -> None:
         match self.model.script(request):
             case Refusal() as refusal:
                 self._refuse(refusal)
             case Stream() as stream:
                 self._stream(stream.pieces)
             case Answer() as answer:
-                events = answers.events(answer, request)
+                events = events_of(answer)
                 # Nobody watches an answer without a pace, so it goes out in one write.
                 self._stream(events if self.model.pace else [b"".join(events)])
 

@@ -1,0 +1,136 @@
+"""Open or exactly restore sessions of the harness."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from lifecycle_core.contract import errors, ports
+from lifecycle_core.providers import chat_transport, shells
+from lifecycle_core.providers.dsh import composition, release, storage
+
+KEY: Final = "dsh-headless"
+ROUTES: Final = ("deepseek", "deepseek-official")
+# What an admitted configuration may say to the harness, and what in it is for others.
+OPTIONS: Final = ("max_tokens", "reasoning_effort")
+FOR_OTHERS: Final = ("credentialRef", "providerRoute", "baseURL")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """Say where native sessions lie, how long people may take to answer before a turn is suspended, and limits in seconds."""
+
+    storage: Path
+    grace_ms: int = 20_000
+    start_seconds: float = 30.0
+    idle_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        if not self.storage.is_absolute():
+            raise errors.ConfigurationInvalid(detail="the folder of native sessions is no absolute path")
+        if self.grace_ms < 0 or self.start_seconds <= 0 or self.idle_seconds <= 0:
+            raise errors.ConfigurationInvalid(detail="the limits of dsh-headless make no sense")
+
+
+def create(configuration: Configuration) -> ports.Provider:
+    """Return the provider, or the shell that refuses every session where the extra `dsh` is not installed.
+
+    Raises `errors.ConfigurationInvalid` for another version of the harness, or one that mounts more than it should.
+    """
+    return DshHeadless(configuration) if release.is_installed() else NotInstalled(configuration)
+
+
+class NotInstalled(shells.Shell):
+    """Refuse every session before any effect, and still forget those of a time when the extra was there."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(KEY)
+        self._storage = storage.Storage(configuration.storage)
+
+    def forget(self, affinity: str) -> None:
+        """Delete the native sessions of an affinity; harmless when repeated."""
+        self._storage.forget(affinity)
+
+
+class DshHeadless:
+    """Run agents in the harness, each native session in a process of its own for as long as a turn lasts."""
+
+    key: Final = KEY
+
+    def __init__(self, configuration: Configuration) -> None:
+        release.check()
+        configuration.storage.mkdir(mode=0o700, parents=True, exist_ok=True)
+        composition.check(release.runtime(), configuration.storage)
+        self._configuration = configuration
+        self._storage = storage.Storage(configuration.storage)
+        self._transport = chat_transport.Transport(idle=configuration.idle_seconds, connect=5.0)
+
+    def open(self, request: ports.SessionRequest) -> ports.NativeSession:
+        """Open a fresh session; its log begins with its first turn."""
+        return self._session(request, f"session-{uuid.uuid4().hex}", restored=False)
+
+    def restore(self, request: ports.SessionRequest) -> ports.NativeSession:
+        """Restore exactly the session that is named. Raises `LookupError` where the affinity has none of that identity."""
+        storage.log(self._storage.home(request.affinity), request.opaque_identity)
+        return self._session(request, request.opaque_identity, restored=True)
+
+    def forget(self, affinity: str) -> None:
+        """Delete the native sessions of an affinity; harmless when repeated."""
+        self._storage.forget(affinity)
+
+    def dispose(self) -> None:
+        self._transport.close()
+
+    def _session(
+        self, request: ports.SessionRequest, identity: str, *, restored: bool
+    ) -> ports.NativeSession:
+        # Only here, where the extra is known to be installed.
+        from lifecycle_core.providers.dsh.bridge import Bridge
+        from lifecycle_core.providers.dsh.harness import Harness
+        from lifecycle_core.providers.dsh.session import DshSession
+        from lifecycle_core.providers.dsh.upstream import Upstream
+
+        home = self._storage.home(request.affinity)
+        upstream = Upstream(self._transport, request.route.base_url)
+        options = _options(request.route.configuration)
+        composition.lay_out(home, request.instructions)
+        bridge = Bridge(request)
+        environment = {
+            "ADMITTED_INSTRUCTIONS": str(home / composition.INSTRUCTIONS),
+            "BRIDGE_URL": bridge.tools_url,
+            "DEEPSEEK_API_KEY": bridge.token,
+            "DEEPSEEK_BASE_URL": bridge.model_url,
+        }
+        harness = Harness(
+            home,
+            environment=environment,
+            model=request.route.model,
+            start_seconds=self._configuration.start_seconds,
+            **options,
+        )
+        session = DshSession(
+            identity,
+            home=home,
+            harness=harness,
+            bridge=bridge,
+            upstream=upstream,
+            tools=frozenset(spec.name for spec in request.tools),
+            grace_ms=self._configuration.grace_ms,
+        )
+        try:
+            harness.restore(identity) if restored else harness.start()
+        except BaseException:
+            session.dispose()
+            raise
+        return session
+
+
+def _options(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the harness is told beside its model. Raises `errors.ConfigurationInvalid` for an unknown setting."""
+    unknown = sorted(set(configuration) - {*OPTIONS, *FOR_OTHERS})
+    if unknown:
+        raise errors.ConfigurationInvalid(detail=f"dsh-headless does not know the setting {unknown[0]}")
+    if configuration.get("providerRoute", ROUTES[0]) not in ROUTES:
+        raise errors.ConfigurationInvalid(detail=f"the provider route is none of {', '.join(ROUTES)}")
+    return {name: configuration[name] for name in OPTIONS if name in configuration}

@@ -1,0 +1,60 @@
+"""Ask the agent's model on behalf of the harness, with the leased secret that the harness never holds."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from lifecycle_core.contract import ports
+from lifecycle_core.providers import chat_completions, chat_failures, chat_stream, chat_transport
+from lifecycle_core.providers.dsh import messages_answer
+
+FORMAT: Final = "2023-06-01"
+
+
+class Upstream:
+    """Be the way of one session to its model server."""
+
+    def __init__(self, transport: chat_transport.Transport, base_url: str) -> None:
+        """Take the agent's base URL. Raises `errors.ConfigurationInvalid` where it is none."""
+        self._transport = transport
+        self._url = chat_completions.endpoint(base_url, "/messages")
+        self._line = chat_transport.Line()
+
+    def ask(
+        self, body: bytes, secret: str, emit: Callable[[str], None], wire: list[bytes]
+    ) -> ports.ModelAnswer:
+        """Ask once; `wire` is filled with the bytes of the answer. Raises `ports.ModelCallFailed`."""
+        wire.clear()
+        headers = _headers(secret)
+        with (
+            chat_transport.calling(self._line),
+            self._transport.post(self._url, headers, body, self._line) as response,
+        ):
+            chunks = response.iter_stream()
+            if response.status != 200:
+                beginning = chat_transport.beginning(chunks)
+                raise chat_failures.of_response(response.status, response.headers, beginning, secret)
+            copied = _copied(chat_transport.received(chunks), wire)
+            answer = messages_answer.read(chat_stream.events(copied), emit)
+            chat_transport.drain(chunks, self._line)
+            return answer
+
+    def interrupt(self) -> None:
+        """Free whoever waits in `ask`, at once, and fail every later call with ABORTED."""
+        self._line.cut()
+
+
+def _copied(chunks: Iterator[bytes], wire: list[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        wire.append(chunk)
+        yield chunk
+
+
+def _headers(secret: str) -> list[tuple[str, str]]:
+    """Return the headers of a request: ours alone, nothing that the harness would add of itself."""
+    return [
+        ("x-api-key", chat_transport.sendable(secret)),
+        ("anthropic-version", FORMAT),
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream"),
+        ("accept-encoding", "identity"),
+    ]

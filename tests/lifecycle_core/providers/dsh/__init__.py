@@ -1,0 +1,1 @@
+"""The provider dsh-headless with the real harness and a scripted model."""

@@ -1,0 +1,268 @@
+"""Whole turns in the real harness: what the model is asked, what is run, and how a turn is left and taken up again."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifecycle_core.contract import ports
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.providers.dsh import bridge, prompts, provider, storage
+from lifecycle_core.testing.answers import Answer, Call, Reply, Script
+from lifecycle_core.testing.carriers import Waits
+from lifecycle_core.testing.chat_requests import ChatRequest
+from tests.lifecycle_core.providers.dsh.conftest import KEY, MODEL, TOOLS, Desk, Leaving, needs_harness
+
+pytestmark = needs_harness
+
+type Start = Callable[[Script], Desk]
+
+LOOK, SEND = Call(tool="look", arguments={"n": 1}), Call(tool="send", arguments={"to": "you"})
+DONE = Answer(text="Done.", calls=(Call(tool="workflow_complete", arguments={"result": {"ok": True}}),))
+
+
+def looks_and_sends(request: ChatRequest) -> Reply:
+    return DONE if request.calls() else Answer(text="I act.", calls=(LOOK, SEND))
+
+
+def bodies(desk: Desk) -> list[dict[str, Any]]:
+    return [json.loads(received.body) for received in desk.server.received]
+
+
+def results(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the model was told of its calls, by the id of each."""
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    told = [block for block in blocks if block["type"] == "tool_result"]
+    return {block["tool_use_id"]: block["content"][0]["text"] for block in told}
+
+
+def test_a_turn_asks_acts_and_completes(desk: Start) -> None:
+    ran: list[Json] = []
+
+    def look(arguments: dict[str, Json]) -> Json:
+        ran.append(arguments)
+        return "seen"
+
+    started = desk(looks_and_sends)
+    carrier = started.run(
+        started.open(), carrier=Leaving({"look": look, "send": lambda arguments: {"sent": 1}})
+    )
+    assert carrier.completion == {"ok": True}
+    assert carrier.events == []
+    assert (carrier.text, ran) == ("I act.Done.", [{"n": 1}])
+    first, second = bodies(started)
+    assert first["system"] == "You test."
+    assert [tool["name"] for tool in first["tools"]] == [f"mcp__lc__{spec.name}" for spec in TOOLS]
+    assert [tool["input_schema"] for tool in first["tools"]] == [spec.input_schema for spec in TOOLS]
+    assert results(second) == {"call_2_0": "seen", "call_2_1": '{"sent":1}'}
+    assert {(body["model"], body["stream"]) for body in (first, second)} == {(MODEL, True)}
+
+
+def test_the_leased_secret_goes_to_the_model_and_nowhere_else(desk: Start, folder: Path) -> None:
+    started = desk(lambda request: DONE)
+    session = started.open()
+    process = Path(f"/proc/{session._harness.client._proc.pid}")  # type: ignore[attr-defined]
+    told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+    started.run(session)
+    (received,) = started.server.received
+    assert received.headers["x-api-key"] == KEY
+    assert not [name for name in received.headers if "harness" in name or name == "user-agent"]
+    assert KEY.encode() not in received.body
+    assert KEY.encode() not in told
+    names = {line.split(b"=")[0].decode() for line in told.split(b"\0") if b"=" in line}
+    assert names == {
+        "ADMITTED_INSTRUCTIONS",
+        "BRIDGE_URL",
+        "DEEPSEEK_API_KEY",
+        "DEEPSEEK_BASE_URL",
+        "DSH_HOME",
+        "HOME",
+        "PKG_NATIVE_CACHE_PATH",
+    }
+    home = storage.Storage(folder).home(started.affinity)
+    assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_a_call_that_waits_leaves_the_turn_and_its_outcome_is_told_when_it_goes_on(
+    desk: Start, folder: Path
+) -> None:
+    def asks(request: ChatRequest) -> Reply:
+        sent = request.last("send")
+        if sent is None:
+            return Answer(text="I act.", calls=(LOOK, SEND))
+        return Answer(calls=(Call(tool="workflow_complete", arguments={"result": {"sent": sent.result}}),))
+
+    started = desk(asks)
+    session = started.open()
+    carrier = started.run(session, carrier=Leaving({"look": lambda arguments: "seen"}))
+    assert isinstance(carrier.left, ports.TurnSuspended)
+    assert carrier.events == []
+    assert [call.tool for call in carrier.waiting.values()] == ["send"]
+    carrier.settle("call_2_1", {"sent": True})
+    # Another provider, as after a restart of the console.
+    again = provider.DshHeadless(provider.Configuration(storage=folder, grace_ms=0))
+    resumed = Desk(again, started.server, started.affinity)
+    later = resumed.run(resumed.restore(session.opaque_identity), carrier.resume())
+    again.dispose()
+    assert later.completion == {"sent": {"sent": True}}
+    first, second = bodies(started)
+    assert second["messages"][: len(first["messages"])] == first["messages"]
+    assert set(results(second).values()) == {prompts.PUT_OFF}
+    response = json.loads(second["messages"][-1]["content"][-1]["text"])
+    assert response == {
+        "kind": "interaction-response",
+        "results": [
+            {"call": "call_2_0", "tool": "look", "outcome": "executed", "content": "seen"},
+            {"call": "call_2_1", "tool": "send", "outcome": "executed", "content": '{"sent":true}'},
+        ],
+    }
+
+
+def test_a_later_episode_begins_in_the_same_session(desk: Start) -> None:
+    started = desk(lambda request: DONE)
+    session = started.open()
+    started.run(session)
+    again = started.restore(session.opaque_identity)
+    assert again.opaque_identity == session.opaque_identity
+    carrier = started.run(again, ports.Begin(instructions="You test.", purpose="More.", input={"n": 2}))
+    assert carrier.completion == {"ok": True}
+    assert bodies(started)[1]["messages"][-1]["content"][-1]["text"] == 'More.\n\nInput:\n{"n":2}'
+    assert results(bodies(started)[1]) == {"call_2_0": "accepted"}
+
+
+def test_an_interrupted_turn_goes_on_without_results(desk: Start) -> None:
+    def script(request: ChatRequest) -> Reply:
+        return Answer(text="A thought.") if len(request.messages) < 3 else DONE
+
+    started = desk(script)
+    session = started.open()
+    assert started.run(session).events == [ports.TurnEnded()]
+    carrier = started.run(started.restore(session.opaque_identity), ports.Resume())
+    assert carrier.completion == {"ok": True}
+    assert bodies(started)[1]["messages"][-1]["content"][-1]["text"] == prompts.GO_ON
+
+
+def test_a_result_of_a_call_that_the_session_does_not_hold_is_never_told(desk: Start) -> None:
+    started = desk(lambda request: DONE)
+    session = started.open()
+    started.run(session)
+    foreign = ports.ToolResult(call_id="call_x", outcome="executed", content="1", ok=True)
+    carrier = started.run(started.restore(session.opaque_identity), ports.Resume(results=(foreign,)))
+    (event,) = carrier.events
+    assert isinstance(event, ports.ProviderUncertain)
+    assert len(started.server.received) == 1
+
+
+def test_a_session_of_another_affinity_is_not_found(desk: Start) -> None:
+    started = desk(lambda request: DONE)
+    session = started.open()
+    started.run(session)
+    with pytest.raises(LookupError):
+        started.headless.restore(started.request(session.opaque_identity, affinity="another"))
+    with pytest.raises(LookupError):
+        started.restore("session-" + "0" * 32)
+    with pytest.raises(LookupError):
+        started.restore("../" + session.opaque_identity)
+
+
+def test_what_is_forgotten_cannot_be_restored(desk: Start, headless: provider.DshHeadless) -> None:
+    started = desk(lambda request: DONE)
+    session = started.open()
+    started.run(session)
+    headless.forget(started.affinity)
+    headless.forget(started.affinity)
+    with pytest.raises(LookupError):
+        started.restore(session.opaque_identity)
+
+
+def test_calls_of_tools_that_nobody_offered_are_refused_and_reach_nothing(desk: Start) -> None:
+    ran: list[Json] = []
+    calls = (Call(tool="bash", arguments={"command": "ls"}), Call(tool="mcp__lc__nothing", arguments={}))
+
+    def script(request: ChatRequest) -> Reply:
+        return DONE if request.calls() else Answer(calls=calls)
+
+    started = desk(script)
+    carrier = started.run(started.open(), carrier=Leaving({"bash": lambda given: ran.append(given)}))
+    assert carrier.completion == {"ok": True}
+    assert ran == []
+    assert [(call.tool, call.arguments) for call in carrier.answers[0].calls] == [
+        ("bash", None),
+        ("mcp__lc__nothing", None),
+    ]
+    assert all("unknown tool" in told for told in results(bodies(started)[1]).values())
+
+
+def test_equal_calls_each_have_a_result_of_their_own(desk: Start) -> None:
+    count = iter(range(10))
+    started = desk(lambda request: DONE if request.calls() else Answer(calls=(LOOK, LOOK)))
+    started.run(started.open(), carrier=Leaving({"look": lambda arguments: f"look {next(count)}"}))
+    assert results(bodies(started)[1]) == {"call_2_0": "look 0", "call_2_1": "look 1"}
+
+
+def test_a_call_that_fails_is_told_as_an_error(desk: Start) -> None:
+    def fails(arguments: dict[str, Json]) -> Json:
+        raise ports.ToolError("NOT_FOUND", "there is none")
+
+    started = desk(lambda request: DONE if request.calls() else Answer(calls=(LOOK,)))
+    started.run(started.open(), carrier=Leaving({"look": fails}))
+    (block,) = [
+        block for block in bodies(started)[1]["messages"][-1]["content"] if block["type"] == "tool_result"
+    ]
+    assert block["is_error"] is True
+    assert "NOT_FOUND" in block["content"][0]["text"]
+
+
+def test_a_long_wait_keeps_both_connections_busy(desk: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    pings = threading.Semaphore(0)
+    chunk = bridge._Handler._chunk
+
+    def counted(handler: bridge._Handler, data: bytes) -> None:
+        chunk(handler, data)
+        if data in (bridge.PING, bridge.COMMENT):
+            pings.release()
+
+    def waits(*_: object) -> str:
+        assert all(pings.acquire(timeout=10) for _ in range(3))
+        return "seen"
+
+    def script(request: ChatRequest) -> Reply:
+        waits()
+        return DONE if request.calls() else Answer(calls=(LOOK,))
+
+    monkeypatch.setattr(bridge._Handler, "_chunk", counted)
+    monkeypatch.setattr(bridge, "KEEP_BUSY_SECONDS", 0.01)
+    started = desk(script)
+    assert started.run(started.open(), carrier=Leaving({"look": waits})).completion == {"ok": True}
+
+
+def test_a_session_that_waits_for_people_may_wait_in_the_process(desk: Start) -> None:
+    graces: list[int] = []
+
+    class Patient(Leaving):
+        def call_tools(self, calls: Any, *, grace_ms: int = 0) -> list[ports.ToolResult]:
+            graces.append(grace_ms)
+            return super().call_tools(calls, grace_ms=grace_ms)
+
+    started = desk(lambda request: DONE)
+    headless = started.headless
+    assert isinstance(headless, provider.DshHeadless)
+    patient = provider.DshHeadless(provider.Configuration(storage=headless._storage.root, grace_ms=1234))
+    started.headless = patient
+    started.run(started.open(), carrier=Patient())
+    patient.dispose()
+    assert graces == [1234]
+
+
+def raises_waits(arguments: dict[str, Json]) -> Json:
+    raise Waits
+
+
+def test_a_turn_without_a_completion_only_ends(desk: Start) -> None:
+    started = desk(lambda request: Answer(text="That is all.", reasoning="hm"))
+    carrier = started.run(started.open())
+    assert carrier.events == [ports.TurnEnded()]
+    assert (carrier.answers[0].text, carrier.answers[0].reasoning) == ("That is all.", "hm")
