@@ -1,6 +1,7 @@
 """Read the environment strictly: what is not understood stops the start with a sentence."""
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ type Profile = Literal["local", "production"]
 MIB: Final = 1024 * 1024
 FILE: Final = "console.toml"
 DEMO: Final = "LIFECYCLE_MODEL"  # the demo's choice of a real model, read by the demo alone
+FERNET_KEY: Final = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]=")
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 NAMES: Final = frozenset(
     {
+        "LIFECYCLE_CREDENTIAL_KEYS",
         "LIFECYCLE_DATA",
         "LIFECYCLE_DATABASE_URL",
         "LIFECYCLE_HOSTS",
@@ -47,6 +50,7 @@ class Environment:
     database_url: str
     redis_url: str
     secret_key: str
+    credential_keys: tuple[str, ...]
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
     proxies: int
@@ -73,6 +77,7 @@ def read(environ: Mapping[str, str]) -> Environment:
         database_url=given.get("LIFECYCLE_DATABASE_URL", ""),
         redis_url=prefixed(given, "LIFECYCLE_REDIS_URL", ("redis://", "rediss://", "unix://")),
         secret_key=given.get("LIFECYCLE_SECRET_KEY", ""),
+        credential_keys=credential_keys(given),
         hosts=hosts(given, profile, url),
         origins=origins(given, url),
         proxies=number(given, "LIFECYCLE_PROXIES", 0, 0, 8),
@@ -191,6 +196,17 @@ def parse_workspaces(text: str) -> Any:
         return json.loads(text)
     except ValueError as cause:
         raise ImproperlyConfigured(f"LIFECYCLE_WORKSPACES is not JSON: {cause}.") from cause
+
+
+def credential_keys(given: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys that credentials are encrypted with, the newest first; no error shows any of them."""
+    keys = listed(given, "LIFECYCLE_CREDENTIAL_KEYS")
+    for number, key in enumerate(keys, 1):
+        if not FERNET_KEY.fullmatch(key):
+            raise ImproperlyConfigured(
+                f"LIFECYCLE_CREDENTIAL_KEYS: key {number} is not 32 bytes in URL-safe base64."
+            )
+    return keys
 
 
 def number(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:

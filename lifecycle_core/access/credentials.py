@@ -1,10 +1,13 @@
 """Keep secrets encrypted and lend them for one turn, to the origins that they are bound to.
 
-The key file holds one Fernet key per line, the newest first: it seals, and any of them opens.
+The keys are Fernet keys, the newest first: it seals, and any of them opens. They stand one per line in the key file, or come
+with the environment. Where both are there, those of the environment go first: so an installation moves to keys of its own by a
+rotation, and what the file's keys have sealed opens until then.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -66,20 +69,39 @@ def _found(tenant: str, ref: str) -> Credential | None:
     return Credential(tenant_id=tenant, ref=ref, ciphertext=found[0], origins=json.loads(found[1]))
 
 
-def rotate() -> int:
-    """Make a new key the first and encrypt everything with it again; answer how many secrets that were."""
-    keys = keyfiles.load(settings.LIFECYCLE_KEYS, KEY_FILE, _new_key)
-    keyfiles.replace(settings.LIFECYCLE_KEYS, KEY_FILE, f"{_new_key()}\n{keys}")
-    rows = list(Credential.objects.values_list("pk", flat=True))
-    for pk in rows:
-        _seal_again(pk)
-    return len(rows)
+@dataclass(frozen=True, kw_only=True)
+class Rotated:
+    """How many secrets are sealed anew, and which ones no key opens, as `tenant/ref`."""
+
+    sealed: int
+    unreadable: Sequence[str]
+
+
+def rotate() -> Rotated:
+    """Seal every secret anew: with a new key, or with the environment's newest where keys come from there.
+
+    Turns lease meanwhile, and others may rotate: a key is there before anything is sealed with it, and none ever goes.
+    """
+    if not settings.LIFECYCLE_CREDENTIAL_KEYS:
+        _keys()  # Make the first key first, so that it stays beside the new one.
+        keyfiles.prepend(settings.LIFECYCLE_KEYS, KEY_FILE, _new_key())
+    rows = list(Credential.objects.values_list("pk", "tenant_id", "ref"))
+    unreadable = [f"{tenant}/{ref}" for pk, tenant, ref in rows if not _seal_again(pk)]
+    return Rotated(sealed=len(rows) - len(unreadable), unreadable=unreadable)
 
 
 @transaction.atomic
-def _seal_again(pk: int) -> None:
-    row = Credential.objects.select_for_update().get(pk=pk)
-    Credential.objects.filter(pk=pk).update(ciphertext=_seal(row.tenant_id, row.ref, _open(row)))
+def _seal_again(pk: int) -> bool:
+    """Seal one secret with the newest key; false where no key opens it. One that was removed meanwhile needs nothing."""
+    row = Credential.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        return True
+    try:
+        sealed = _seal(row.tenant_id, row.ref, _open(row))
+    except errors.CredentialAcquisitionFailed:
+        return False
+    Credential.objects.filter(pk=pk).update(ciphertext=sealed)
+    return True
 
 
 def _is_bound(row: Credential, url: str) -> bool:
@@ -107,8 +129,10 @@ def _open(row: Credential) -> str:
 
 
 def _keys() -> MultiFernet:
-    text = keyfiles.load(settings.LIFECYCLE_KEYS, KEY_FILE, _new_key)
-    return MultiFernet([Fernet(line) for line in text.split()])
+    given: Sequence[str] = settings.LIFECYCLE_CREDENTIAL_KEYS
+    folder = settings.LIFECYCLE_KEYS
+    text = keyfiles.found(folder, KEY_FILE) if given else keyfiles.load(folder, KEY_FILE, _new_key)
+    return MultiFernet([Fernet(line) for line in (*given, *text.split())])
 
 
 def _new_key() -> str:

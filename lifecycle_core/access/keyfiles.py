@@ -1,8 +1,10 @@
 """Keep keys in files that only the server's user can read; whoever comes first makes a missing one."""
 
+import fcntl
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -14,6 +16,31 @@ def load(folder: Path, name: str, make: Callable[[], str] = lambda: secrets.toke
     except FileNotFoundError:
         _create(path, make())
     return path.read_text(encoding="ascii").strip()
+
+
+def found(folder: Path, name: str) -> str:
+    """Return the text of a key file, nothing when there is none."""
+    try:
+        return (folder / name).read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def prepend(folder: Path, name: str, line: str) -> None:
+    """Put a line before those of a key file. However many processes do so at once, no line gets lost."""
+    with _alone(folder):
+        replace(folder, name, f"{line}\n{found(folder, name)}".strip())
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # which unlocks
 
 
 def replace(folder: Path, name: str, text: str) -> None:

@@ -56,8 +56,8 @@ def listed(actor: Actor) -> list[CredentialItem]:
     return [_item(row) for row in Credential.objects.filter(tenant_id=actor.tenant)]
 
 
-def rotate(actor: Actor) -> int:
-    """Encrypt every secret of every tenant with a new key; answer how many. Old keys stay, for backups."""
+def rotate(actor: Actor) -> rows.Rotated:
+    """Encrypt every secret of every tenant anew, while everything runs. Old keys stay, for backups."""
     permissions.check_can_administer(actor)
     return rows.rotate()
 

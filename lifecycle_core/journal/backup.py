@@ -166,7 +166,9 @@ def _database(using: str) -> str:
 
 
 def _key_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else []
+    """Return the keys; a hidden file is one that is being written or that a crash has left."""
+    found = folder.glob("[!.]*") if folder.is_dir() else ()
+    return sorted(path for path in found if path.is_file())
 
 
 def _digest(path: Path) -> str:

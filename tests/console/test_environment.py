@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from console import environment
 
 KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+FERNET = "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI="
 PRODUCTION = {"LIFECYCLE_URL": "https://console.example", "LIFECYCLE_SECRET_KEY": KEY}
 
 
@@ -21,6 +22,15 @@ def test_nothing_given_is_a_local_console(tmp_path: Path) -> None:
     assert chosen.hosts == environment.LOOPBACK
     assert chosen.origins == ()
     assert chosen.log == "console"
+
+
+def test_keys_of_credentials_come_newest_first_and_are_in_no_error(tmp_path: Path) -> None:
+    assert read(tmp_path).credential_keys == ()
+    newer = FERNET.replace("Q", "R", 1)
+    assert read(tmp_path, LIFECYCLE_CREDENTIAL_KEYS=f"{newer}, {FERNET}").credential_keys == (newer, FERNET)
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        read(tmp_path, LIFECYCLE_CREDENTIAL_KEYS=f"{FERNET},{newer}x")
+    assert newer not in str(refusal.value)
 
 
 def test_a_public_https_address_is_production(tmp_path: Path) -> None:
@@ -53,6 +63,8 @@ def test_a_name_that_nothing_reads_stops_the_start(tmp_path: Path, name: str) ->
         ("LIFECYCLE_ORIGINS", "null"),
         ("LIFECYCLE_HTTP_ORIGINS", "file:///etc"),
         ("LIFECYCLE_REDIS_URL", "localhost:6379"),
+        ("LIFECYCLE_CREDENTIAL_KEYS", "short"),
+        ("LIFECYCLE_CREDENTIAL_KEYS", f"{FERNET},{FERNET[:-1]}"),
         ("LIFECYCLE_WORKERS", "0"),
         ("LIFECYCLE_WORKERS", "many"),
         ("LIFECYCLE_WORKERS", "-1"),

@@ -4,10 +4,11 @@ import getpass
 import sys
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from console.management import base
 from lifecycle_core.application import credentials
+from lifecycle_core.contract.actor import Actor
 
 
 class Command(base.ConsoleCommand):
@@ -30,7 +31,7 @@ class Command(base.ConsoleCommand):
         remove = actions.add_parser("remove", help="forget a secret")
         remove.add_argument("ref")
         listing = actions.add_parser("list", help="list the names and origins")
-        rotate = actions.add_parser("rotate", help="encrypt everything with a new key")
+        rotate = actions.add_parser("rotate", help="encrypt everything with a new key, while the server runs")
         for action in (put, remove, listing, rotate):
             base.add_tenant(action)
 
@@ -44,10 +45,17 @@ class Command(base.ConsoleCommand):
             credentials.remove(actor, options["ref"])
             self.stdout.write(f"Forgot {options['ref']}.")
         elif action == "rotate":
-            self.stdout.write(f"Encrypted {credentials.rotate(actor)} secrets with a new key.")
+            self.rotate(actor)
         else:
             for item in credentials.listed(actor):
                 self.stdout.write(f"{item.ref}: {', '.join(item.origins)}")
+
+    def rotate(self, actor: Actor) -> None:
+        """Encrypt everything anew and name what no key opens."""
+        rotated = credentials.rotate(actor)
+        self.stdout.write(f"Encrypted {rotated.sealed} secrets with the newest key.")
+        if rotated.unreadable:
+            raise CommandError(f"No key opens {', '.join(rotated.unreadable)}: set them again.")
 
 
 def read_secret() -> str:

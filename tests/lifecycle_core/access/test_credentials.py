@@ -1,6 +1,12 @@
 """Credentials: unreadable at rest, lent to their origins only, gone after the turn."""
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import settings
 
 from lifecycle_core.access import credentials, keyfiles
@@ -81,13 +87,67 @@ def test_a_damaged_text_does_not_open(kept: Credential) -> None:
 
 def test_rotation_seals_everything_again_and_keeps_it_readable(kept: Credential) -> None:
     use_cases.set(ADMIN, ref="refs/second", secret="other", bound=[ORIGIN])
-    assert use_cases.rotate(ADMIN) == 2
+    assert use_cases.rotate(ADMIN) == credentials.Rotated(sealed=2, unreadable=[])
     assert Credential.objects.get(pk=kept.pk).ciphertext != kept.ciphertext
     assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
     keys = keyfiles.load(settings.LIFECYCLE_KEYS, credentials.KEY_FILE).split()
     newest = keys[0]
     keyfiles.replace(settings.LIFECYCLE_KEYS, credentials.KEY_FILE, newest)
     assert credentials.lease("default", "refs/second", ORIGIN).material == {"secret": "other"}
+
+
+def test_a_secret_that_no_key_opens_is_named_and_stops_no_other(kept: Credential) -> None:
+    use_cases.set(ADMIN, ref="refs/broken", secret="other", bound=[ORIGIN])
+    Credential.objects.filter(ref="refs/broken").update(
+        ciphertext=Fernet(Fernet.generate_key()).encrypt(b"{}").decode()
+    )
+    rotated = use_cases.rotate(ADMIN)
+    assert rotated == credentials.Rotated(sealed=1, unreadable=["default/refs/broken"])
+    assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
+
+
+def test_keys_of_the_environment_go_before_those_of_the_file(kept: Credential, settings: Any) -> None:
+    newest, older = (Fernet.generate_key().decode() for _ in range(2))
+    settings.LIFECYCLE_CREDENTIAL_KEYS = (newest, older)
+    file = keyfiles.found(settings.LIFECYCLE_KEYS, credentials.KEY_FILE)
+    assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
+    assert use_cases.rotate(ADMIN).sealed == 1
+    assert keyfiles.found(settings.LIFECYCLE_KEYS, credentials.KEY_FILE) == file
+    assert Fernet(newest).decrypt(Credential.objects.get().ciphertext)
+    keyfiles.replace(settings.LIFECYCLE_KEYS, credentials.KEY_FILE, "")
+    assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
+    settings.LIFECYCLE_CREDENTIAL_KEYS = (older,)
+    with pytest.raises(errors.CredentialAcquisitionFailed):
+        credentials.lease("default", "refs/model", ORIGIN)
+    keyfiles.replace(settings.LIFECYCLE_KEYS, credentials.KEY_FILE, file)
+
+
+def test_with_keys_of_the_environment_no_file_is_made(settings: Any, tmp_path: Path) -> None:
+    settings.LIFECYCLE_KEYS = tmp_path
+    settings.LIFECYCLE_CREDENTIAL_KEYS = (Fernet.generate_key().decode(),)
+    use_cases.set(ADMIN, ref="refs/model", secret=SECRET, bound=[ORIGIN])
+    assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_processes_rotate_while_turns_lease(kept: Credential, child_environment: dict[str, str]) -> None:
+    before = keyfiles.found(settings.LIFECYCLE_KEYS, credentials.KEY_FILE).split()
+    script = f"import django; django.setup(); from {credentials.__name__} import rotate; rotate(); rotate()"
+    environment = {**child_environment, "DJANGO_SETTINGS_MODULE": "console.settings"}
+    child = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    ours = 0
+    while child.poll() is None:
+        begun = len(keyfiles.found(settings.LIFECYCLE_KEYS, credentials.KEY_FILE).split()) > len(before)
+        if begun and ours < 5:
+            ours += credentials.rotate().sealed  # while the other one is at it
+        assert credentials.lease("default", "refs/model", ORIGIN).material == {"secret": SECRET}
+    assert child.returncode == 0
+    assert ours > 0
+    after = keyfiles.found(settings.LIFECYCLE_KEYS, credentials.KEY_FILE).split()
+    assert len(after) == len(before) + 2 + ours
+    assert after[-len(before) :] == before
+    assert Fernet(after[0]).decrypt(Credential.objects.get().ciphertext)
 
 
 def test_setting_a_secret_again_replaces_it(kept: Credential) -> None:

@@ -1,6 +1,8 @@
 """Key files are made once and are nobody else's to read."""
 
 import stat
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -35,3 +37,33 @@ def test_nothing_but_the_key_is_left_behind(tmp_path: Path) -> None:
     keyfiles.replace(tmp_path, "a.key", "another")
     assert [path.name for path in tmp_path.iterdir()] == ["a.key"]
     assert keyfiles.load(tmp_path, "a.key") == "another"
+
+
+def prepend_without_waiting(folder: Path, name: str, line: str, between: Callable[[], object]) -> None:
+    """Put a line before the others as if nobody else did."""
+    found = keyfiles.found(folder, name)
+    between()
+    keyfiles.replace(folder, name, f"{line}\n{found}")
+
+
+def test_no_line_gets_lost_however_many_are_put_in_front_at_once(tmp_path: Path) -> None:
+    keyfiles.replace(tmp_path, "a.key", "first")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: keyfiles.prepend(tmp_path, "a.key", f"key-{number}"), range(64)))
+    lines = keyfiles.found(tmp_path, "a.key").split()
+    assert lines[-1] == "first"
+    assert sorted(lines) == sorted(["first", *(f"key-{number}" for number in range(64))])
+
+
+def test_control_without_a_lock_a_line_gets_lost(tmp_path: Path) -> None:
+    keyfiles.replace(tmp_path, "a.key", "first")
+    together = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        for line in ("one", "two"):
+            pool.submit(prepend_without_waiting, tmp_path, "a.key", line, together.wait)
+    assert len(keyfiles.found(tmp_path, "a.key").split()) == 2
+
+
+def test_a_file_that_is_not_there_holds_nothing_and_is_not_made(tmp_path: Path) -> None:
+    assert keyfiles.found(tmp_path, "a.key") == ""
+    assert list(tmp_path.iterdir()) == []
