@@ -66,9 +66,8 @@ def providers() -> Registry:
     """Return the providers of this console by key."""
     return Registry(
         [
-            (chat_completions.KEY, chat_completions.ChatCompletions),
-            (shells.COPILOT, lambda: shells.Shell(shells.COPILOT)),
-            (shells.CODEX, lambda: shells.Shell(shells.CODEX)),
+            chat_completions.FACTORY.configured(chat_completions.Configuration()),
+            *(shells.factory(key).configured(shells.Nothing()) for key in sorted(SHELLS)),
         ]
     )
 

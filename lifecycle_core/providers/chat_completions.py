@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,8 +11,22 @@ import httpcore
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers import chat_failures, chat_messages, chat_session, chat_stream, chat_transport
 from lifecycle_core.providers.chat_answer import AnswerReader, Reply
+from lifecycle_core.providers.registry import Factory
 
 KEY: Final = "chat-completions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """Say how long a server may be silent and how long connecting to it may take, in seconds."""
+
+    idle_seconds: float = 300.0
+    connect_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name, seconds in (("idle_seconds", self.idle_seconds), ("connect_seconds", self.connect_seconds)):
+            if not seconds > 0:
+                raise errors.ConfigurationInvalid(detail=f"{name} must be more than nothing")
 
 
 class HttpModel:
@@ -72,6 +87,14 @@ class ChatCompletions:
 
     def _model(self, request: ports.SessionRequest) -> HttpModel:
         return HttpModel(self._transport, endpoint(request.route.base_url), request)
+
+
+def create(configuration: Configuration) -> ChatCompletions:
+    """Return the provider."""
+    return ChatCompletions(idle=configuration.idle_seconds, connect=configuration.connect_seconds)
+
+
+FACTORY: Final = Factory(key=KEY, configuration=Configuration, create=create)
 
 
 def endpoint(base_url: str, path: str = "/chat/completions") -> str:

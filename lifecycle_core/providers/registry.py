@@ -1,30 +1,49 @@
 """Know the providers by exact keys; nothing is discovered and nothing falls back to another."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from lifecycle_core.contract import errors, ports
+from lifecycle_core.providers import configuration
 
-type Factory = Callable[[], ports.Provider]
+type Make = Callable[[], ports.Provider]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factory[C]:
+    """Make the provider of one key from exactly one kind of frozen configuration; nobody brings a made one."""
+
+    key: str
+    configuration: type[C]
+    create: Callable[[C], ports.Provider]
+
+    def configured(self, given: C | Mapping[str, object]) -> tuple[str, Make]:
+        """Return what the registry takes. Raises `errors.ConfigurationInvalid`, which names what is wrong; nothing is made."""
+        try:
+            checked = configuration.checked(self.configuration, given)
+        except errors.ConfigurationInvalid as refusal:
+            raise errors.ConfigurationInvalid(detail=f"{self.key}: {refusal.detail}") from None
+        return self.key, lambda: self.create(checked)
 
 
 class Registry:
     """Make each provider when it is used for the first time, once, and dispose of those that were made."""
 
-    def __init__(self, factories: Iterable[tuple[str, Factory]]) -> None:
-        """Take factories by key. Raises `errors.ConfigurationInvalid` when a key comes twice."""
-        self._factories: dict[str, Factory] = {}
-        for key, factory in factories:
-            if key in self._factories:
+    def __init__(self, makers: Iterable[tuple[str, Make]]) -> None:
+        """Take configured factories. Raises `errors.ConfigurationInvalid` when a key comes twice."""
+        self._makers: dict[str, Make] = {}
+        for key, make in makers:
+            if key in self._makers:
                 raise errors.ConfigurationInvalid(detail=f"the provider {key} is registered twice")
-            self._factories[key] = factory
+            self._makers[key] = make
         self._made: dict[str, ports.Provider] = {}
         self._disposed = False
         self._lock = threading.Lock()
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return tuple(self._factories)
+        return tuple(self._makers)
 
     def start(self, keys: Iterable[str]) -> None:
         """Make these providers now; when one cannot be made, dispose of all that were and raise its fault."""
@@ -55,9 +74,9 @@ class Registry:
             raise ExceptionGroup("providers could not be disposed of", failures)
 
     def _make(self, key: str) -> ports.Provider:
-        if key not in self._factories:
+        if key not in self._makers:
             raise errors.ConfigurationInvalid(detail=f"there is no provider {key}")
-        provider = self._factories[key]()
+        provider = self._makers[key]()
         if provider.key != key:
             _dispose(provider)
             raise errors.ConfigurationInvalid(detail=f"the provider {provider.key} is registered as {key}")
