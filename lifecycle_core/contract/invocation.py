@@ -5,13 +5,36 @@ Reference: seed-contracts 3.2 and 3.3. `as_json()` gives the camel-case form tha
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.identities import EpisodeRef, SessionAffinityRef
 
 COMPLETION = "structured-completion"
 INTERACTION = "action-interaction"
+
+# Why a provider's turn failed, and what a turn that ended did wrong (reference: seed-contracts 3.4).
+FAILURES: Final = frozenset(
+    {
+        "PROVIDER_EXITED",
+        "PROVIDER_TIMED_OUT",
+        "PROVIDER_CANCELLED",
+        "PROVIDER_PROTOCOL_ERROR",
+        "ACTION_INTERACTION_UNAVAILABLE",
+        "ACTION_INTERACTION_CANCELLED",
+        "CREDENTIAL_UNAVAILABLE",
+    }
+)
+VIOLATIONS: Final = frozenset(
+    {
+        "RESULT_SCHEMA_INVALID",
+        "RESULT_CORRELATION_INVALID",
+        "TURN_ENDED_WITHOUT_DISPOSITION",
+        "INTERACTION_CORRELATION_INVALID",
+        "PENDING_INPUT_AT_COMPLETION",
+        "DUPLICATE_COMPLETION",
+    }
+)
 
 type Retry = Literal["never", "same-episode", "new-attempt"]
 type Mode = Literal["read", "write"]

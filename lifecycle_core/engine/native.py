@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lifecycle_core.contract import errors, events, identities
 from lifecycle_core.contract.ports import (
@@ -17,7 +18,7 @@ from lifecycle_core.contract.ports import (
     TurnInterrupted,
     TurnSuspended,
 )
-from lifecycle_core.engine import leases
+from lifecycle_core.engine import binding, leases
 from lifecycle_core.engine.carrier import TurnCarrier
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.ledger import LedgerClosed
@@ -62,6 +63,8 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: Credenti
             return _drive(episode, outcome, session, turn_input, lease)
     except errors.ProviderNotImplemented as refusal:
         outcome.fail("PROVIDER_NOT_IMPLEMENTED", refusal.sentence, retry="never")
+    except errors.ModelBindingMismatch as refusal:
+        outcome.fail(PROTOCOL_ERROR, str(refusal), retry="never")
     except OpenFailed as failed:
         outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
     except SessionLost as lost:
@@ -107,25 +110,30 @@ def _session(episode: Episode) -> Iterator[NativeSession]:
 
 def _open_or_restore(episode: Episode) -> NativeSession:
     """Open the session of a new affinity, or restore exactly the one that the affinity is bound to."""
-    affinity = _affinity(episode)
+    affinity, route = _affinity(episode), binding.route(episode)
     bound = episode.services.journal.affinity(episode.record.tenant, affinity)
-    return _open(episode, affinity) if bound is None else _restore(episode, affinity, *bound)
+    if bound is None:
+        return _open(episode, _request(episode, affinity, route))
+    opaque_identity, generation = bound
+    messages = episode.services.journal.messages(episode.record.tenant, affinity)
+    exact = replace(_request(episode, affinity, route), opaque_identity=opaque_identity, messages=messages)
+    return _restore(episode, exact, generation)
 
 
-def _open(episode: Episode, affinity: str) -> NativeSession:
+def _open(episode: Episode, request: SessionRequest) -> NativeSession:
     try:
-        session = episode.services.provider(episode.record.provider).open(_request(episode, affinity, "", ()))
+        session = episode.services.provider(episode.record.provider).open(request)
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
         episode.log_fault(f"provider {episode.record.provider} could not open a session")
         raise OpenFailed(episode.redactor.text(f"{type(fault).__name__}: {fault}")) from fault
     episode.session = session.opaque_identity
-    episode.ledger.follow(affinity, 0)
+    episode.ledger.follow(request.affinity, 0)
     episode.ledger.note(
         events.SessionOpened(
-            binding=identities.session_binding(affinity, session.opaque_identity),
-            affinity=affinity,
+            binding=identities.session_binding(request.affinity, session.opaque_identity),
+            affinity=request.affinity,
             opaque_identity=session.opaque_identity,
             generation=1,
         )
@@ -133,43 +141,38 @@ def _open(episode: Episode, affinity: str) -> NativeSession:
     return session
 
 
-def _restore(episode: Episode, affinity: str, opaque_identity: str, generation: int) -> NativeSession:
-    messages = episode.services.journal.messages(episode.record.tenant, affinity)
+def _restore(episode: Episode, request: SessionRequest, generation: int) -> NativeSession:
     try:
-        provider = episode.services.provider(episode.record.provider)
-        session = provider.restore(_request(episode, affinity, opaque_identity, messages))
+        session = episode.services.provider(episode.record.provider).restore(request)
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
         episode.log_fault(f"provider {episode.record.provider} could not restore a session")
         why = episode.redactor.text(f"{type(fault).__name__}: {fault}")
         raise SessionLost(f"the session could not be restored: {why}") from fault
-    if session.opaque_identity != opaque_identity:
+    if session.opaque_identity != request.opaque_identity:
         leases.give_back(session.dispose)
         raise SessionLost("another session came back", reason="CALL_INTERRUPTED")
-    episode.session = opaque_identity
-    episode.ledger.follow(affinity, len(messages))
+    episode.session = request.opaque_identity
+    episode.ledger.follow(request.affinity, len(request.messages))
     episode.ledger.note(
         events.SessionRestored(
-            binding=identities.session_binding(affinity, opaque_identity),
-            affinity=affinity,
-            opaque_identity=opaque_identity,
+            binding=identities.session_binding(request.affinity, request.opaque_identity),
+            affinity=request.affinity,
+            opaque_identity=request.opaque_identity,
             generation=generation + 1,
         )
     )
     return session
 
 
-def _request(
-    episode: Episode, affinity: str, opaque_identity: str, messages: tuple[bytes, ...]
-) -> SessionRequest:
+def _request(episode: Episode, affinity: str, route: ModelRoute) -> SessionRequest:
     return SessionRequest(
         affinity=affinity,
-        opaque_identity=opaque_identity,
-        route=ModelRoute(model=episode.record.model, base_url=episode.agent.base_url, configuration={}),
+        opaque_identity="",
+        route=route,
         instructions=episode.agent.instructions,
         tools=episode.offered(),
-        messages=messages,
     )
 
 

@@ -3,6 +3,7 @@
 from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.invocation import FAILURES
 from lifecycle_core.contract.ports import (
     InputAsked,
     NativeEvent,
@@ -35,8 +36,10 @@ class Turn:
             case InputAsked():
                 self.completions.clear()
                 self.fail(PROTOCOL_ERROR, "a second input request was made while one is open")
-            case ProviderFailed():
+            case ProviderFailed() if event.code in FAILURES:
                 self.fail(event.code, event.detail)
+            case ProviderFailed():
+                self.fail(PROTOCOL_ERROR, f"{event.code}: {event.detail}")
             case ProcessExited():
                 self.fail("PROVIDER_EXITED", event.detail)
             case ProviderUncertain():
