@@ -54,9 +54,9 @@ class Server:
 
     def _call(self, id: Any, params: dict[str, Any]) -> bytes | ToolAsked:
         tool, arguments = params.get("name"), params.get("arguments", {})
-        if tool not in self._tools or not isinstance(arguments, dict):
+        if not isinstance(tool, str) or tool not in self._tools or not isinstance(arguments, dict):
             return _error(id, INVALID_PARAMS, "there is no such tool")
-        return ToolAsked(tool=str(tool), arguments=arguments, id=id)
+        return ToolAsked(tool=tool, arguments=arguments, id=id)
 
 
 def told(asked: ToolAsked, content: str, *, ok: bool) -> bytes:

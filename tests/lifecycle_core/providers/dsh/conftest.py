@@ -1,6 +1,6 @@
 """The real harness against a scripted model, both as processes and sockets of this machine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,11 @@ class Leaving(MemoryCarrier):
     """A carrier that remembers how the turn was left."""
 
     left: BaseException | None = None
+    grace_ms = 0
+
+    def call_tools(self, calls: Sequence[ports.ProposedCall], *, grace_ms: int = 0) -> list[ports.ToolResult]:
+        self.grace_ms = max(grace_ms, self.grace_ms)
+        return super().call_tools(calls, grace_ms=grace_ms)
 
 
 class Desk:
@@ -99,7 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def headless(folder: Path) -> Iterator[provider.DshHeadless]:
-    made = provider.DshHeadless(provider.Configuration(storage=folder, grace_ms=0))
+    made = provider.DshHeadless(provider.Configuration(storage=folder, grace_ms=1234))
     yield made
     made.dispose()
 

@@ -12,7 +12,6 @@ from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.providers.dsh import bridge, prompts, provider, storage
 from lifecycle_core.testing.answers import Answer, Call, Reply, Script
-from lifecycle_core.testing.carriers import Waits
 from lifecycle_core.testing.chat_requests import ChatRequest
 from tests.lifecycle_core.providers.dsh.conftest import KEY, MODEL, TOOLS, Desk, Leaving, needs_harness
 
@@ -53,6 +52,7 @@ def test_a_turn_asks_acts_and_completes(desk: Start) -> None:
     assert carrier.completion == {"ok": True}
     assert carrier.events == []
     assert (carrier.text, ran) == ("I act.Done.", [{"n": 1}])
+    assert carrier.grace_ms == 1234
     first, second = bodies(started)
     assert first["system"] == "You test."
     assert [tool["name"] for tool in first["tools"]] == [f"mcp__lc__{spec.name}" for spec in TOOLS]
@@ -133,30 +133,60 @@ def test_a_later_episode_begins_in_the_same_session(desk: Start) -> None:
     assert results(bodies(started)[1]) == {"call_2_0": "accepted"}
 
 
-def test_an_interrupted_turn_goes_on_without_results(desk: Start) -> None:
+def test_only_results_of_calls_that_the_session_holds_are_told(desk: Start) -> None:
     def script(request: ChatRequest) -> Reply:
         return Answer(text="A thought.") if len(request.messages) < 3 else DONE
 
     started = desk(script)
     session = started.open()
     assert started.run(session).events == [ports.TurnEnded()]
-    carrier = started.run(started.restore(session.opaque_identity), ports.Resume())
-    assert carrier.completion == {"ok": True}
-    assert bodies(started)[1]["messages"][-1]["content"][-1]["text"] == prompts.GO_ON
-
-
-def test_a_result_of_a_call_that_the_session_does_not_hold_is_never_told(desk: Start) -> None:
-    started = desk(lambda request: DONE)
-    session = started.open()
-    started.run(session)
     foreign = ports.ToolResult(call_id="call_x", outcome="executed", content="1", ok=True)
     carrier = started.run(started.restore(session.opaque_identity), ports.Resume(results=(foreign,)))
     (event,) = carrier.events
     assert isinstance(event, ports.ProviderUncertain)
     assert len(started.server.received) == 1
+    # The control: without any result an interrupted turn just goes on.
+    carrier = started.run(started.restore(session.opaque_identity), ports.Resume())
+    assert carrier.completion == {"ok": True}
+    assert bodies(started)[1]["messages"][-1]["content"][-1]["text"] == prompts.GO_ON
 
 
-def test_a_session_of_another_affinity_is_not_found(desk: Start) -> None:
+def test_every_call_has_a_result_of_its_own_and_what_nobody_offered_reaches_nothing(desk: Start) -> None:
+    ran: list[Json] = []
+    count = iter(range(10))
+
+    def fails(arguments: dict[str, Json]) -> Json:
+        raise ports.ToolError("NOT_FOUND", "there is none")
+
+    foreign = (Call(tool="bash", arguments={"command": "ls"}), Call(tool="mcp__lc__nothing", arguments={}))
+
+    def script(request: ChatRequest) -> Reply:
+        made = len(request.calls())
+        return {0: Answer(calls=foreign), 2: Answer(calls=(LOOK, foreign[0], LOOK, SEND))}.get(made, DONE)
+
+    started = desk(script)
+    tools = {
+        "look": lambda arguments: f"look {next(count)}",
+        "send": fails,
+        "bash": ran.append,
+        "mcp__lc__nothing": ran.append,
+    }
+    carrier = started.run(started.open(), carrier=Leaving(tools))
+    assert carrier.completion == {"ok": True}
+    assert ran == []
+    assert [(call.tool, call.arguments) for call in carrier.answers[0].calls] == [
+        ("bash", None),
+        ("mcp__lc__nothing", None),
+    ]
+    told = list(results(bodies(started)[2]).values())
+    assert ["unknown tool" in text for text in told] == [True, True, False, True, False, False]
+    assert (told[2], told[4]) == ("look 0", "look 1")
+    assert "NOT_FOUND" in told[5]
+
+
+def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(
+    desk: Start, headless: provider.DshHeadless, folder: Path
+) -> None:
     started = desk(lambda request: DONE)
     session = started.open()
     started.run(session)
@@ -166,54 +196,12 @@ def test_a_session_of_another_affinity_is_not_found(desk: Start) -> None:
         started.restore("session-" + "0" * 32)
     with pytest.raises(LookupError):
         started.restore("../" + session.opaque_identity)
-
-
-def test_what_is_forgotten_cannot_be_restored(desk: Start, headless: provider.DshHeadless) -> None:
-    started = desk(lambda request: DONE)
-    session = started.open()
-    started.run(session)
+    headless.forget("another")
+    storage.log(storage.Storage(folder).home(started.affinity), session.opaque_identity)
     headless.forget(started.affinity)
     headless.forget(started.affinity)
     with pytest.raises(LookupError):
         started.restore(session.opaque_identity)
-
-
-def test_calls_of_tools_that_nobody_offered_are_refused_and_reach_nothing(desk: Start) -> None:
-    ran: list[Json] = []
-    calls = (Call(tool="bash", arguments={"command": "ls"}), Call(tool="mcp__lc__nothing", arguments={}))
-
-    def script(request: ChatRequest) -> Reply:
-        return DONE if request.calls() else Answer(calls=calls)
-
-    started = desk(script)
-    carrier = started.run(started.open(), carrier=Leaving({"bash": lambda given: ran.append(given)}))
-    assert carrier.completion == {"ok": True}
-    assert ran == []
-    assert [(call.tool, call.arguments) for call in carrier.answers[0].calls] == [
-        ("bash", None),
-        ("mcp__lc__nothing", None),
-    ]
-    assert all("unknown tool" in told for told in results(bodies(started)[1]).values())
-
-
-def test_equal_calls_each_have_a_result_of_their_own(desk: Start) -> None:
-    count = iter(range(10))
-    started = desk(lambda request: DONE if request.calls() else Answer(calls=(LOOK, LOOK)))
-    started.run(started.open(), carrier=Leaving({"look": lambda arguments: f"look {next(count)}"}))
-    assert results(bodies(started)[1]) == {"call_2_0": "look 0", "call_2_1": "look 1"}
-
-
-def test_a_call_that_fails_is_told_as_an_error(desk: Start) -> None:
-    def fails(arguments: dict[str, Json]) -> Json:
-        raise ports.ToolError("NOT_FOUND", "there is none")
-
-    started = desk(lambda request: DONE if request.calls() else Answer(calls=(LOOK,)))
-    started.run(started.open(), carrier=Leaving({"look": fails}))
-    (block,) = [
-        block for block in bodies(started)[1]["messages"][-1]["content"] if block["type"] == "tool_result"
-    ]
-    assert block["is_error"] is True
-    assert "NOT_FOUND" in block["content"][0]["text"]
 
 
 def test_a_long_wait_keeps_both_connections_busy(desk: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,28 +225,6 @@ def test_a_long_wait_keeps_both_connections_busy(desk: Start, monkeypatch: pytes
     monkeypatch.setattr(bridge, "KEEP_BUSY_SECONDS", 0.01)
     started = desk(script)
     assert started.run(started.open(), carrier=Leaving({"look": waits})).completion == {"ok": True}
-
-
-def test_a_session_that_waits_for_people_may_wait_in_the_process(desk: Start) -> None:
-    graces: list[int] = []
-
-    class Patient(Leaving):
-        def call_tools(self, calls: Any, *, grace_ms: int = 0) -> list[ports.ToolResult]:
-            graces.append(grace_ms)
-            return super().call_tools(calls, grace_ms=grace_ms)
-
-    started = desk(lambda request: DONE)
-    headless = started.headless
-    assert isinstance(headless, provider.DshHeadless)
-    patient = provider.DshHeadless(provider.Configuration(storage=headless._storage.root, grace_ms=1234))
-    started.headless = patient
-    started.run(started.open(), carrier=Patient())
-    patient.dispose()
-    assert graces == [1234]
-
-
-def raises_waits(arguments: dict[str, Json]) -> Json:
-    raise Waits
 
 
 def test_a_turn_without_a_completion_only_ends(desk: Start) -> None:

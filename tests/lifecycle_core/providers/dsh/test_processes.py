@@ -1,0 +1,186 @@
+"""A harness that is killed, dies, cannot start, or whose model fails; and that nothing of it stays."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifecycle_core.contract import ports
+from lifecycle_core.providers.dsh import launcher, storage
+from lifecycle_core.providers.dsh.bridge import Bridge
+from lifecycle_core.testing import messages
+from lifecycle_core.testing.answers import Answer, Call, Cut, Hold, Refusal, Script, Stream
+from lifecycle_core.testing.chat_requests import ChatRequest
+from tests.lifecycle_core.providers.dsh.conftest import BEGIN, KEY, Desk, Leaving, needs_harness
+
+pytestmark = needs_harness
+
+type Start = Callable[[Script], Desk]
+
+CANCELLED = ports.ProviderFailed(code="PROVIDER_CANCELLED", detail="ABORTED: the call was cancelled")
+ANSWER = Answer(text="That is all.")
+
+
+def process(session: Any) -> subprocess.Popen[str]:
+    found: subprocess.Popen[str] = session._harness.client._proc
+    return found
+
+
+def is_gone(pid: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, 0)
+        return False
+    return True
+
+
+def broken(request: ChatRequest) -> Stream:
+    return Stream([*messages.events(ANSWER, request, {})[:-1]])
+
+
+def test_cancel_frees_a_blocked_turn_at_once_and_leaves_no_process(desk: Start) -> None:
+    hold = Hold()
+    started = desk(lambda request: Stream([hold]))
+    session, carrier = started.open(), Leaving()
+    pid = process(session).pid
+    thread = threading.Thread(target=session.run, args=(BEGIN, carrier, {"secret": KEY}), daemon=True)
+    thread.start()
+    assert hold.reached.wait(10)
+    began = time.monotonic()
+    session.cancel()
+    thread.join(5)
+    took = time.monotonic() - began
+    hold.released.set()
+    assert not thread.is_alive()
+    assert took < 1
+    assert carrier.events == [CANCELLED]
+    session.dispose()
+    session.dispose()
+    assert is_gone(pid)
+
+
+def test_a_cancel_before_the_turn_asks_nothing(desk: Start) -> None:
+    started = desk(lambda request: ANSWER)
+    session = started.open()
+    session.cancel()
+    assert started.run(session).events == [CANCELLED]
+    assert not started.server.received
+
+
+def test_a_cancel_while_a_call_runs_frees_the_turn_with_the_next_thing_it_asks(desk: Start) -> None:
+    started = desk(lambda request: Answer(calls=(Call(tool="look", arguments={}),)))
+    session = started.open()
+
+    def look(arguments: dict[str, Any]) -> str:
+        session.cancel()
+        return "seen"
+
+    assert started.run(session, carrier=Leaving({"look": look})).events == [CANCELLED]
+    assert len(started.server.received) == 1
+
+
+def test_a_harness_that_exits_by_itself_is_told_so(desk: Start) -> None:
+    started = desk(lambda request: Answer(calls=(Call(tool="look", arguments={}),)))
+    session = started.open()
+
+    def look(arguments: dict[str, Any]) -> str:
+        process(session).send_signal(signal.SIGKILL)
+        return "seen"
+
+    carrier = started.run(session, carrier=Leaving({"look": look}))
+    assert isinstance(carrier.events[0], ports.ProcessExited)
+    assert session._bridge.token not in carrier.events[0].detail  # type: ignore[attr-defined]
+
+
+def test_the_harness_dies_with_whoever_started_it() -> None:
+    reading, writing = os.pipe()
+    script = (
+        "import os, subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-I', {launcher.__file__!r}, str(os.getpid()), '/bin/sleep', '60'],"
+        f" pass_fds=({writing},), stdin=subprocess.DEVNULL)\n"
+        "print(child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(writing,)
+    ) as parent:
+        os.close(writing)
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        while Path(f"/proc/{pid}/comm").read_text().strip() != "sleep":
+            pass
+        parent.kill()
+        # The pipe ends when the last process that holds it is gone.
+        assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        (lambda request: Refusal(status=401, message=f"the key {KEY} is not valid"), "AUTH"),
+        (broken, "STREAM_CLOSED"),
+        (lambda request: Stream([b"data: {\n\n", Cut()]), "MALFORMED_RESPONSE"),
+    ],
+)
+def test_a_model_that_fails_fails_the_turn_and_the_harness_sees_nothing_of_it(
+    desk: Start, script: Script, code: str
+) -> None:
+    started = desk(script)
+    session = started.open()
+    carrier = started.run(session)
+    (event,) = carrier.events
+    assert isinstance(event, ports.ProviderFailed)
+    assert event.detail.split(":")[0] == code
+    assert KEY not in event.detail
+    assert len(started.server.received) == 1
+    log = storage.log(session._home, session.opaque_identity)  # type: ignore[attr-defined]
+    assert storage.held(log).answers == 0
+
+
+def test_a_session_log_that_is_lost_makes_the_turn_uncertain(desk: Start) -> None:
+    started = desk(lambda request: Answer(calls=(Call(tool="look", arguments={}),)))
+    session = started.open()
+
+    class Interrupted(Leaving):
+        def call_model(self, perform: Any) -> ports.ModelAnswer:
+            if self.answers:
+                for found in session._home.rglob(storage.LOG):  # type: ignore[attr-defined]
+                    found.write_text("{")
+                raise ports.TurnInterrupted
+            return super().call_model(perform)
+
+    carrier = started.run(session, carrier=Interrupted({"look": lambda arguments: "seen"}))
+    (event,) = carrier.events
+    assert isinstance(event, ports.ProviderUncertain)
+    assert event.phase == "result"
+
+
+def test_a_harness_that_does_not_reach_the_tools_does_not_open_a_session(
+    desk: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bridge, "tools_url", "http://127.0.0.1:9/mcp")
+    started = desk(lambda request: ANSWER)
+    with contextlib.suppress(Exception):
+        carrier = started.run(started.open())
+        assert isinstance(carrier.events[0], ports.ProviderFailed)
+    assert not started.server.received
+
+
+def test_a_session_whose_log_is_damaged_is_not_restored(desk: Start) -> None:
+    started = desk(lambda request: ANSWER)
+    session = started.open()
+    started.run(session)
+    log = storage.log(session._home, session.opaque_identity)  # type: ignore[attr-defined]
+    first = json.loads(log.read_text().splitlines()[0])
+    log.write_text(json.dumps({**first, "id": "another"}) + "\n")
+    with pytest.raises(LookupError):
+        started.restore(session.opaque_identity)
