@@ -23,6 +23,8 @@ NAMES: Final = frozenset(
         "LIFECYCLE_CREDENTIAL_KEYS",
         "LIFECYCLE_DATA",
         "LIFECYCLE_DATABASE_URL",
+        "LIFECYCLE_DSH_GRACE_SECONDS",
+        "LIFECYCLE_DSH_START_SECONDS",
         "LIFECYCLE_HOSTS",
         "LIFECYCLE_HTTP_ORIGINS",
         "LIFECYCLE_LOG",
@@ -58,6 +60,8 @@ class Environment:
     workspaces: Mapping[str, Path]
     workers: int
     value_bytes: int
+    dsh_grace_seconds: int
+    dsh_start_seconds: int
     metrics_token: str
     log: Literal["json", "console"]
 
@@ -85,6 +89,8 @@ def read(environ: Mapping[str, str]) -> Environment:
         workspaces=workspaces(given, stored, data),
         workers=number(given, "LIFECYCLE_WORKERS", 8, 1, 256),
         value_bytes=number(given, "LIFECYCLE_VALUE_BYTES", 4 * MIB, 1024, 64 * MIB),
+        dsh_grace_seconds=number(given, "LIFECYCLE_DSH_GRACE_SECONDS", 20, 0, 600),
+        dsh_start_seconds=number(given, "LIFECYCLE_DSH_START_SECONDS", 30, 1, 600),
         metrics_token=given.get("LIFECYCLE_METRICS_TOKEN", ""),
         log=log_format(given, profile),
     )

@@ -26,6 +26,8 @@ from lifecycle_core.engine.services import Services
 from lifecycle_core.journal import blobs, store
 from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.providers import chat_completions, shells
+from lifecycle_core.providers.dsh import provider as dsh
+from lifecycle_core.providers.dsh import release
 from lifecycle_core.providers.registry import Registry
 from lifecycle_core.tools import catalogue
 from lifecycle_core.tools.workflow import Workflow
@@ -67,9 +69,23 @@ def providers() -> Registry:
     return Registry(
         [
             chat_completions.FACTORY.configured(chat_completions.Configuration()),
+            dsh.FACTORY.configured(_dsh()),
             *(shells.factory(key).configured(shells.Nothing()) for key in sorted(SHELLS)),
         ]
     )
+
+
+def _dsh() -> dsh.Configuration:
+    return dsh.Configuration(
+        storage=settings.LIFECYCLE_DSH_STORAGE,
+        grace_ms=settings.LIFECYCLE_DSH_GRACE_SECONDS * 1000,
+        start_seconds=float(settings.LIFECYCLE_DSH_START_SECONDS),
+    )
+
+
+def implemented(key: str) -> bool:
+    """Tell whether a provider can run anything here; the others refuse before any effect."""
+    return key in providers().keys and key not in SHELLS and (key != dsh.KEY or release.is_installed())
 
 
 @cache

@@ -17,5 +17,5 @@ def providers(actor: Actor) -> list[ProviderItem]:
     """Return the providers; those that are not implemented refuse before any effect."""
     permissions.check_can_read(actor)
     return [
-        ProviderItem(key=key, implemented=key not in bootstrap.SHELLS) for key in bootstrap.providers().keys
+        ProviderItem(key=key, implemented=bootstrap.implemented(key)) for key in bootstrap.providers().keys
     ]

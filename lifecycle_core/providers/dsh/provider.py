@@ -9,6 +9,7 @@ from typing import Any, Final
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers import chat_transport, shells
 from lifecycle_core.providers.dsh import composition, release, storage
+from lifecycle_core.providers.registry import Factory
 
 KEY: Final = "dsh-headless"
 ROUTES: Final = ("deepseek", "deepseek-official")
@@ -39,6 +40,9 @@ def create(configuration: Configuration) -> ports.Provider:
     Raises `errors.ConfigurationInvalid` for another version of the harness, or one that mounts more than it should.
     """
     return DshHeadless(configuration) if release.is_installed() else NotInstalled(configuration)
+
+
+FACTORY: Final = Factory(key=KEY, configuration=Configuration, create=create)
 
 
 class NotInstalled(shells.Shell):
