@@ -15,7 +15,8 @@ class Admitted:
     def __init__(self, request: ports.SessionRequest) -> None:
         self._model = request.route.model
         self._instructions = request.instructions
-        self._tools = [_offered(spec) for spec in request.tools]
+        # The harness offers tools in the order of their names, whatever the order in which it learns of them.
+        self._tools = sorted((_offered(spec) for spec in request.tools), key=lambda tool: str(tool["name"]))
 
     def problem(self, body: bytes) -> str:
         """Return what is wrong with a request, or nothing."""
