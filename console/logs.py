@@ -1,6 +1,7 @@
 """Write log lines for machines (JSON) or people, without the secrets that a careless line might carry."""
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import structlog
@@ -26,8 +27,19 @@ def _redacted(name: str, value: Any) -> Any:
 
 
 def cleaned(logger: WrappedLogger, method: str, line: Any) -> str:
-    """Replace bearer tokens wherever they stand in a finished line, tracebacks included."""
-    return SECRET_TEXT.sub(REDACTED, str(line))
+    """Replace bearer tokens, and whatever else is known to be secret, wherever they stand in a finished line or traceback."""
+    text = SECRET_TEXT.sub(REDACTED, str(line))
+    for clean in _cleaners:
+        text = clean(text)
+    return text
+
+
+_cleaners: Final[list[Callable[[str], str]]] = []
+
+
+def clean_with(clean: Callable[[str], str]) -> None:
+    """Let every line pass through a function that knows secrets; settings are loaded before there is one."""
+    _cleaners.append(clean)
 
 
 SHARED: Final[list[Processor]] = [

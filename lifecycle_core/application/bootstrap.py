@@ -97,6 +97,7 @@ def services() -> Services:
         agent=agents.version,
         provider=_provider,
         lease=_lease,
+        known_secret=_known_secret,
         tools=_tools,
         context=_context,
         workflow=Workflow(result_schema.check_form),
@@ -125,6 +126,10 @@ def _provider(key: str) -> Provider:
 
 def _lease(tenant: str, agent: AgentDefinition) -> CredentialLease:
     return credentials.lease(tenant, agent.credential, agent.base_url)
+
+
+def _known_secret(tenant: str, agent: AgentDefinition) -> CredentialLease | None:
+    return credentials.known(tenant, agent.credential)
 
 
 def _tools(agent: AgentDefinition) -> Mapping[str, Tool]:

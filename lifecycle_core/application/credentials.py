@@ -12,6 +12,7 @@ from lifecycle_core.application import permissions, tenants
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.ports import CredentialLease
+from lifecycle_core.engine import leases
 
 REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 
@@ -65,6 +66,11 @@ def rotate(actor: Actor) -> rows.Rotated:
 def lease(tenant: str, ref: str, url: str) -> CredentialLease:
     """Lend a secret for one turn's requests to `url`. Raises `CredentialAcquisitionFailed`."""
     return rows.lease(tenant, ref, url)
+
+
+def without_leased(text: str) -> str:
+    """Return a line of a log without any secret that a turn of this process holds now."""
+    return leases.cleaned(text)
 
 
 def _item(row: Credential) -> CredentialItem:

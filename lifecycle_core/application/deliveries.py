@@ -12,6 +12,7 @@ from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
+from lifecycle_core.engine import leases
 from lifecycle_core.engine.control import CancelReason
 from lifecycle_core.journal.models import Delivery, Invocation
 
@@ -34,10 +35,16 @@ def cancel(
     def run() -> UUID:
         with transaction.atomic():
             for invocation in _held(found):
-                bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=comment)
+                said = _without_secrets(invocation, comment)
+                bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=said)
         return found.pk
 
     return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))
+
+
+def _without_secrets(invocation: UUID, comment: str) -> str:
+    """Return what a person says without the secret of the agent that it concerns."""
+    return str(leases.without_secrets(bootstrap.services(), invocation, comment)) if comment else ""
 
 
 def _held(delivery: Delivery) -> list[UUID]:

@@ -14,7 +14,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.identities import DeliveryRef
 from lifecycle_core.contract.ports import NewInvocation
-from lifecycle_core.engine import admission
+from lifecycle_core.engine import admission, leases
 from lifecycle_core.engine.control import CancelReason
 
 MAX_DELIVERY_IDENTITY: Final = 200
@@ -33,8 +33,9 @@ def start(
     """Start an action of a registered agent, as part of the named delivery or of a new one.
 
     `context` is the caller's own note; it is kept with the admission and shown, and no agent sees it.
-    Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for an input that does not fit, and the
-    refusals of admission; then nothing has happened.
+    Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for an input that does not fit,
+    `errors.SecretInArguments` for one that carries the agent's own secret, and the refusals of admission; then nothing has
+    happened.
     """
     permissions.check_can_start(actor)
     body: Json = {"agent": agent, "action": action, "input": input, "delivery": delivery, "context": context}
@@ -43,6 +44,7 @@ def start(
         definition = agents.current(actor.tenant, agent)
         if action not in definition.actions:
             raise errors.NotFound
+        leases.check_has_no_secret(bootstrap.services(), actor.tenant, definition, [input, delivery, context])
         identity = _checked(delivery) if delivery is not None else f"delivery-{uuid.uuid4()}"
         new = _new(actor, definition, action, input, identity, context)
         bootstrap.host().start(new)
@@ -97,6 +99,8 @@ def cancel(
     """Cancel one invocation, durably before anything is interrupted; one that has ended keeps its status."""
     found = rows.row(actor, invocation)
     permissions.check_can_cancel_invocation(actor)
+    if comment:
+        comment = str(leases.without_secrets(bootstrap.services(), found.pk, comment))
     body: Json = {"invocation": str(invocation), "reason": reason, "comment": comment}
 
     def run() -> UUID:

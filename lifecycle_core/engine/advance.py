@@ -101,7 +101,7 @@ def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
 
 def _give_up(episode: Episode, worker: str, refusal: errors.Refused) -> None:
     """End an invocation of which something can never be kept; else every worker would try that again, for ever."""
-    log.error("invocation %s cannot go on", episode.record.id, exc_info=refusal)
+    episode.log_fault(f"invocation {episode.record.id} cannot go on")
     if episode.ledger.status is Status.AWAITING_INPUT:
         token = episode.ledger.next_token
         episode.ledger.note(events.InvocationResumed(worker=worker, token=token))

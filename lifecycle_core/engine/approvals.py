@@ -132,13 +132,13 @@ def edit(episode: Episode, pending: CallRecord, said: Said, arguments: Json) -> 
     if pending.tool not in episode.tools:
         raise errors.NotFound
     spec = episode.tools[pending.tool].spec
-    fitting = check_arguments(spec, arguments)
-    with leases.leased(episode):
-        if episode.holds_secret(fitting):
+    with leases.protected(episode):
+        if episode.holds_secret(arguments):
             raise errors.SecretInArguments
+    fitting = check_arguments(spec, arguments)
     verdict = episode.judge(spec, fitting)
     if verdict.outcome == "refuse":
-        raise errors.Forbidden(reason=f"{verdict.rule}: {verdict.reason}")
+        raise errors.Forbidden(reason=episode.redactor.text(f"{verdict.rule}: {verdict.reason}"))
     call = _prepared(
         episode,
         PlannedCall(
@@ -170,7 +170,9 @@ def _prepared(episode: Episode, call: PlannedCall) -> PlannedCall:
     try:
         return episode.prepare(call)
     except ToolError as problem:
-        raise errors.SchemaInvalid(problems=[Problem("", f"{problem.code}: {problem.detail}")]) from problem
+        # What a tool says of a file or a server may quote the secret from there.
+        detail = episode.redactor.text(f"{problem.code}: {problem.detail}")
+        raise errors.SchemaInvalid(problems=[Problem("", detail)]) from problem
 
 
 def expire(pending: CallRecord, approval: str) -> list[Event]:

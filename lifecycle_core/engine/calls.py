@@ -53,7 +53,7 @@ def _known(episode: Episode) -> dict[str, ToolSpec]:
 def _check_arguments(episode: Episode, spec: ToolSpec, proposed: ProposedCall) -> None:
     if proposed.arguments is None:
         raise ToolError("ARGUMENTS_INVALID", proposed.problem)
-    if episode.holds_secret(proposed.arguments):
+    if episode.holds_secret([proposed.call_id, proposed.arguments]):
         raise ToolError("SECRET_IN_ARGUMENTS", "the arguments contain a leased secret")
     if spec.name == COMPLETE:
         return  # The result is judged once, where the turn ends: a wrong one makes the invocation invalid.

@@ -2,16 +2,19 @@
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from lifecycle_core.contract import errors
+from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import CredentialLease
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.engine.redaction import Redactor
 from lifecycle_core.engine.services import Services
 
 log = logging.getLogger(__name__)
@@ -21,17 +24,38 @@ log = logging.getLogger(__name__)
 def leased(episode: Episode) -> Iterator[CredentialLease | None]:
     """Lease the secret for one turn of a worker and release it once; nothing where it cannot be had.
 
-    What people have decided runs all the same: it does not depend on the model's key.
+    What people have decided runs all the same: it does not depend on the model's key. A secret that may not be used, since the
+    agent's address is none of its origins, is kept out of everything all the same.
     """
     lease = _lease(episode)
     if lease is None:
-        yield None
+        with protected(episode):
+            yield None
         return
-    try:
-        episode.protect(lease.material.values())
+    with _kept_out(episode, lease):
         yield lease
+
+
+@contextlib.contextmanager
+def protected(episode: Episode) -> Iterator[None]:
+    """Keep an agent's secret out of what is noted, without a right to use it."""
+    held = episode.services.known_secret(episode.record.tenant, episode.agent)
+    if held is None:
+        yield
+        return
+    with _kept_out(episode, held):
+        yield
+
+
+@contextlib.contextmanager
+def _kept_out(episode: Episode, held: CredentialLease) -> Iterator[None]:
+    """Keep a secret out of the journal and of every log while it is held, and release it once."""
+    try:
+        episode.protect(held.material.values())
+        with _in_use.holding(episode.redactor):
+            yield
     finally:
-        give_back(lease.release)
+        give_back(held.release)
 
 
 def _lease(episode: Episode) -> CredentialLease | None:
@@ -41,10 +65,22 @@ def _lease(episode: Episode) -> CredentialLease | None:
         return None
 
 
+def check_has_no_secret(services: Services, tenant: str, agent: AgentDefinition, value: Json) -> None:
+    """Raise `errors.SecretInArguments` for what an agent shall be given that carries its own secret."""
+    held = services.known_secret(tenant, agent)
+    if held is None:
+        return
+    try:
+        if Redactor(held.material.values()).contains_secret(value):
+            raise errors.SecretInArguments
+    finally:
+        give_back(held.release)
+
+
 def without_secrets(services: Services, invocation: UUID, value: Json) -> Json:
     """Return what a person says to an agent without the agent's secret, should he have pasted it."""
     episode = Episode.of(services, services.journal.load(invocation), Interruption())
-    with leased(episode):
+    with protected(episode):
         return episode.redactor.redact(value)
 
 
@@ -60,3 +96,34 @@ def give_back(release: Callable[[], None]) -> None:
         release()
     except Exception:
         log.exception("something of a turn could not be given back")
+
+
+class _InUse:
+    """Know the secrets that turns of this process hold right now, for whatever writes beside the journal."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._redactors: list[Redactor] = []
+
+    @contextlib.contextmanager
+    def holding(self, redactor: Redactor) -> Iterator[None]:
+        with self._lock:
+            self._redactors = [*self._redactors, redactor]
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._redactors = [held for held in self._redactors if held is not redactor]
+
+    def cleaned(self, text: str) -> str:
+        for redactor in self._redactors:
+            text = redactor.text(text)
+        return text
+
+
+_in_use: Final = _InUse()
+
+
+def cleaned(text: str) -> str:
+    """Return a line of a log without any secret that is leased in this process now, whoever wrote it."""
+    return _in_use.cleaned(text)

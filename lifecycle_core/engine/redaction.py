@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Final, Self
 
 from lifecycle_core.contract.digests import Json
@@ -213,9 +213,13 @@ class _Form:
         choices = list(characters)
         self.longest = sum([choice.longest for choice in choices])
         self.full = re.compile("".join([choice.whole for choice in choices]))
-        # At the end of the text every further class matches: what is there may be the beginning of this form.
-        cut = "".join([choice.cut for choice in choices[1:]])
-        self.partial = re.compile(rf"{choices[0].begun}{cut}\Z")
+        self._choices = choices
+
+    @cached_property
+    def partial(self) -> re.Pattern[str]:
+        """Match what may be the beginning of this form at the end of a text: there, every further class matches."""
+        cut = "".join([choice.cut for choice in self._choices[1:]])
+        return re.compile(rf"{self._choices[0].begun}{cut}\Z")
 
     def spans(self, text: str) -> Iterator[Span]:
         """Find every occurrence, overlapping ones included."""
@@ -259,23 +263,30 @@ def _base64_core(content: bytes, alignment: int) -> str:
 # Secrets come and go with every turn, characters do not: what is remembered tells which ones occur, not in which order.
 @lru_cache(maxsize=1024)
 def _written(character: str) -> _Choice:
-    """Return the ways to write a character: as it is, percent-encoded, escaped as JSON once or twice, as a reference."""
+    """Return the ways to write a character: as it is, percent-encoded, escaped as JSON up to three times, as a reference.
+
+    A chat keeps a message, in it the text of a call's arguments, in that perhaps the body of a request: JSON in JSON in JSON.
+    """
     percent = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     units = character.encode("utf-16-be", "surrogatepass").hex()
     unicode = "".join("\\u" + units[start : start + 4] for start in range(0, len(units), 4))
     escaped = json.dumps(character, ensure_ascii=False)[1:-1]
     twice = json.dumps(escaped, ensure_ascii=False)[1:-1]
+    thrice = json.dumps(twice, ensure_ascii=False)[1:-1]
     plain = {
         character,
         escaped,
         twice,
+        thrice,
         "\\/" if character == "/" else escaped,
         _REFERENCES.get(character, character),
     }
     if character == " ":
         plain.add("+")
     ways = [[re.escape(one) for one in way] for way in plain]
-    ways += [_hexadecimal(way) for way in (percent, unicode, unicode.replace("\\", "\\\\"))]
+    ways += [
+        _hexadecimal(way) for way in (percent, *(unicode.replace("\\", "\\" * run) for run in (1, 2, 4)))
+    ]
     return _Choice.of(sorted(ways, key=len, reverse=True))
 
 

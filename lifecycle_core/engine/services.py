@@ -33,6 +33,10 @@ class Timing:
     model_patience_ms: int = 60_000
 
 
+def _nothing_known(tenant: str, agent: AgentDefinition) -> None:
+    """Know no secret but those that are leased."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Services:
     """The ports of the engine.
@@ -40,6 +44,7 @@ class Services:
     `agent` returns a registered version by tenant, name and binding; `provider` raises `errors.ProviderNotImplemented` and
     `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name; `context`
     says where a call of an invocation may act. `value_bytes` is how large a value the journal keeps, as canonical JSON.
+    `known_secret` gives an agent's secret wherever it may be sent, or nothing; it only serves to keep it out of what is noted.
     """
 
     journal: Journal
@@ -53,3 +58,4 @@ class Services:
     gates: Sequence[Gate]
     timing: Timing = field(default_factory=Timing)
     value_bytes: int = 4 * 1024 * 1024
+    known_secret: Callable[[str, AgentDefinition], CredentialLease | None] = _nothing_known

@@ -150,7 +150,7 @@ def test_an_edit_with_the_agents_secret_is_refused_and_changes_nothing(world: Wo
     with pytest.raises(errors.SecretInArguments):
         world.decide(world.approval(waiting), "edit", arguments={"to": w.SECRET})
     assert world.approval(waiting).state == "pending"
-    assert all(lease.released == 1 for lease in world.leases)
+    assert all(lease.released == 1 for lease in [*world.leases, *world.known])
 
 
 def test_what_an_edit_would_change_holds_no_secret(world: World) -> None:
@@ -176,7 +176,7 @@ def test_a_secret_in_what_a_person_says_is_kept_nowhere(
     world.settle()
     assert w.SECRET not in repr(world.events(waiting)) + repr(world.last_results())
     assert "[REDACTED]" in repr(world.events(waiting))
-    assert all(lease.released == 1 for lease in world.leases)
+    assert all(lease.released == 1 for lease in [*world.leases, *world.known])
 
 
 def test_a_secret_in_an_answer_is_kept_nowhere(world: World) -> None:

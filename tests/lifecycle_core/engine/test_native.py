@@ -244,8 +244,9 @@ def test_a_turn_that_waits_is_resumed_in_the_same_session(world: World) -> None:
     [restored] = world.of_kind(invocation, "session.restored")
     assert (restored["opaque_identity"], restored["generation"]) == (session, 2)
     assert world.of_kind(invocation, "input.answered")[0]["receipt"].startswith("receipt-")
-    # The two turns, and between them the answer, which must not carry the secret either.
-    assert [lease.released for lease in world.leases] == [1, 1, 1]
+    # The two turns. The input and the answer must not carry the secret, and need no right to use it.
+    assert [lease.released for lease in world.leases] == [1, 1]
+    assert [known.released for known in world.known] == [1, 1]
 
 
 # 15

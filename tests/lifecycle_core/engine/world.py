@@ -241,6 +241,7 @@ class World:
             "chat-completions": InProcessProvider(self._respond),
         }
         self.leases: list[Lease] = []
+        self.known: list[Lease] = []
         self.lease_fails = False
         self.services = Services(
             journal=self.store,
@@ -248,6 +249,7 @@ class World:
             agent=agents.version,
             provider=self._provider,
             lease=self._lease,
+            known_secret=self._known_secret,
             tools=lambda agent: self.tools,
             context=self._context,
             workflow=Workflow(result_schema.check_form),
@@ -282,6 +284,10 @@ class World:
             raise errors.CredentialAcquisitionFailed
         self.leases.append(Lease({"secret": SECRET}))
         return self.leases[-1]
+
+    def _known_secret(self, tenant: str, agent: AgentDefinition) -> Lease:
+        self.known.append(Lease({"secret": SECRET}))
+        return self.known[-1]
 
     def _context(self, record: Any, agent: Any, call: str, interrupted: Callable[[], bool]) -> ToolContext:
         return ToolContext(call=call, interrupted=interrupted)
