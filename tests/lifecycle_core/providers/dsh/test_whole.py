@@ -1,0 +1,75 @@
+"""An agent on the real harness in the whole core: the journal, the gates and people of the product, a scripted model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lifecycle_core.contract import ports
+from lifecycle_core.engine.services import Timing
+from lifecycle_core.providers.dsh import provider
+from lifecycle_core.testing.model_server import ModelServer
+from tests.lifecycle_core.engine.world import SECRET, Killed, World, ask, call, calls, complete
+from tests.lifecycle_core.providers.dsh.conftest import needs_harness
+
+pytestmark = needs_harness
+
+
+@pytest.fixture
+def world(db: None, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[World]:
+    """Return a core whose agent runs in the harness."""
+    made = World(Timing())
+    made.install(monkeypatch)
+    headless = provider.create(provider.Configuration(storage=folder, grace_ms=0))
+    made.providers[provider.KEY] = headless
+    with ModelServer(made._script, secret=SECRET) as server:
+        made.apply("harnessed", provider=f'"{provider.KEY}"', base_url=f'"{server.base_url}"')
+        yield made
+    headless.dispose()
+
+
+def test_an_agent_in_the_harness_asks_is_approved_and_completes(world: World) -> None:
+    invocation = world.run(
+        calls(call("look", n=1), call("send", to="you"), text="I act."), complete(), agent="harnessed"
+    )
+    assert world.status(invocation) == "awaiting-input"
+    assert world.tools["look"].arguments == [{"n": 1}]
+    assert world.tools["send"].arguments == []
+    world.decide(world.approval(invocation))
+    world.settle()
+    assert world.status(invocation) == "completed"
+    assert world.tools["send"].arguments == [{"to": "you"}]
+    assert {outcome for outcome, _ in world.results(invocation).values()} == {"executed"}
+    opened, restored = (
+        world.of_kind(invocation, "session.opened"),
+        world.of_kind(invocation, "session.restored"),
+    )
+    assert [event["opaque_identity"] for event in restored] == [event["opaque_identity"] for event in opened]
+    assert all(lease.released for lease in world.leases)
+
+
+def test_an_agent_in_the_harness_asks_people_and_is_answered(world: World) -> None:
+    invocation = world.run(calls(ask("q1", "Which?")), complete(), agent="harnessed")
+    assert world.status(invocation) == "awaiting-input"
+    world.answer(world.input(invocation), "this one")
+    world.settle()
+    assert world.status(invocation) == "completed"
+    ((_, told), _) = world.results(invocation).values()
+    assert "this one" in str(told)
+
+
+def test_a_worker_that_dies_in_a_turn_of_the_harness_leaves_a_session_that_goes_on(world: World) -> None:
+    def dies_at_the_second_request(change: ports.Change) -> None:
+        kinds = [type(event).__name__ for event in change.events]
+        if "ModelRequested" in kinds and world.tools["look"].ran:
+            raise Killed
+
+    invocation = world.start(calls(call("look", n=1)), complete(), agent="harnessed")
+    world.store.before = dies_at_the_second_request
+    world.kill(invocation)
+    world.store.before = lambda change: None
+    world.settle()
+    assert world.status(invocation) == "completed"
+    # What was not noted yet runs again, as the same call, and the model is told once what became of it.
+    assert len({by for by, _ in world.tools["look"].ran}) == 1
+    assert [event["model_turn"] for event in world.of_kind(invocation, "model.responded")] == [1, 2]
