@@ -6,6 +6,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from console import contract_words
+
 type Words = dict[str, str | Promise]
 
 STATUS: Final[Words] = {
@@ -141,6 +143,10 @@ TABLES: Final[dict[str, Words]] = {
     "timeline": {**STATUS, **TIMELINE},
     "flag": FLAG,
     "cancel": CANCEL_REASON,
+    "part": contract_words.PART,
+    "purpose": contract_words.PURPOSE,
+    "member": contract_words.MEMBER,
+    "derived": contract_words.DERIVED,
 }
 
 

@@ -63,6 +63,12 @@ def pretty(value: object) -> str:
 
 
 @register.filter
+def is_text(value: object) -> bool:
+    """Tell whether a JSON value is a text, which is shown in the line."""
+    return isinstance(value, str)
+
+
+@register.filter
 def diff(unified: str) -> Iterator[shown.DiffLine]:
     """Split a unified diff into lines."""
     return shown.diff(unified)

@@ -56,13 +56,6 @@ def transcript(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> 
 
 
 @shell.page("GET")
-def dispatch(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpResponse:
-    """Show the complete input that the invocation was started with, and what it is bound to."""
-    invocation = queries.invocation(actor, invocation_id)
-    return depth(request, actor, invocation, "dispatch", {"dispatch": queries.dispatch(actor, invocation_id)})
-
-
-@shell.page("GET")
 def part(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID, part: str) -> HttpResponse:
     """Show one part of the head again: the figures, what waits for people, or how it ended."""
     if part not in PARTS:

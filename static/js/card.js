@@ -29,7 +29,11 @@ document.addEventListener("click", async (event) => {
   const said = button.lastChild;
   const before = said.textContent;
   said.textContent = button.dataset.copied;
-  setTimeout(() => (said.textContent = before), 1500);
+  button.classList.add("copied");
+  setTimeout(() => {
+    said.textContent = before;
+    button.classList.remove("copied");
+  }, 1500);
 });
 
 document.addEventListener("htmx:after:swap", check);
