@@ -98,6 +98,7 @@ class Invocation(models.Model):
             models.Index(fields=["tenant", "-created_at"], name="invocations_by_age"),
             models.Index(fields=["tenant", "status", "-created_at"], name="invocations_by_status"),
             models.Index(fields=["created_at"], condition=Q(ready=True), name="ready_invocations"),
+            models.Index(fields=["tenant", "affinity", "created_at"], name="invocations_by_affinity"),
             models.Index(
                 fields=["lease_expires_at"], condition=Q(status__in=sorted(WORKING)), name="leases_by_expiry"
             ),
@@ -302,7 +303,12 @@ class InputRequest(models.Model):
 
 
 class Session(models.Model):
-    """A native session and the affinity that it is bound to; `length` counts its messages."""
+    """A native session and the affinity that it is bound to; `length` counts its messages.
+
+    The row is there as soon as an invocation of the affinity is admitted: until one has opened the session, `opaque_identity`
+    is empty and `generation` is 0. `holder` is the invocation that has it now; the others wait until that one has ended. It
+    goes with its delivery.
+    """
 
     id = models.UUIDField(primary_key=True)
     tenant = models.CharField(max_length=SLUG)
@@ -313,10 +319,19 @@ class Session(models.Model):
     generation = models.IntegerField()
     provider = models.CharField(max_length=NAME)
     length = models.IntegerField(default=0)
+    compatibility = models.CharField(max_length=DIGEST, default="")
+    scope_value = models.CharField(max_length=DIGEST, default="")
+    isolation = models.CharField(max_length=8, default="")
+    holder = models.UUIDField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "affinity"], name="one_session_per_affinity")
+            models.UniqueConstraint(fields=["tenant", "affinity"], name="one_session_per_affinity"),
+            models.UniqueConstraint(fields=["holder"], name="one_session_per_holder"),
+            models.CheckConstraint(
+                condition=Q(opaque_identity="", generation=0) | ~Q(opaque_identity="") & Q(generation__gt=0),
+                name="an_opened_session_has_a_generation",
+            ),
         ]
 
     def __str__(self) -> str:

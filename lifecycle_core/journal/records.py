@@ -24,7 +24,7 @@ CALLS: Final = Statement(
     ' WHERE i.id = %s ORDER BY c."index", c.identity'
 )
 AFFINITY: Final = Statement(
-    "SELECT opaque_identity, generation FROM journal_session WHERE tenant = %s AND affinity = %s"
+    "SELECT opaque_identity, generation FROM journal_session WHERE tenant = %s AND affinity = %s AND opaque_identity <> ''"
 )
 MESSAGES: Final = Statement(
     "SELECT s.delivery_id, m.body, m.blob FROM journal_session AS s JOIN journal_sessionmessage AS m ON m.session_id = s.id"

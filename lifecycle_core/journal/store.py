@@ -26,7 +26,7 @@ from django.db import connections, transaction
 from lifecycle_core.contract import digests, errors, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
-from lifecycle_core.contract.status import WORKING, Status
+from lifecycle_core.contract.status import TERMINAL, WORKING, Status
 from lifecycle_core.journal import (
     blobs,
     chain,
@@ -91,6 +91,7 @@ class Store:
             work = self._work(run, _newborn(new, delivery, status), at_ms)
             if run(ADMIT, _admission(work.standing, new, at_ms)).rowcount != 1:
                 raise errors.CorrelationMismatch
+            projections.sessions.reserve(work, new.dispatch.session)
             run(DISPATCH, (new.id, work.folder.value(new.dispatch.as_json())))
             before = standing.Before.of(work.standing)
             standing.settle(work, status, release=False)
@@ -109,6 +110,8 @@ class Store:
             if change.messages:
                 _keep(work, change.messages)
             standing.settle(work, status, release=change.release)
+            if status in TERMINAL:
+                projections.sessions.give_back(work)
             return self._finish(work, change.events, change.actor, before=before)
 
     def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:

@@ -12,6 +12,7 @@ from lifecycle_core.journal.projections import approvals, calls, counters, dispo
 from lifecycle_core.journal.standing import Work
 
 PROJECTIONS: Final[Mapping[type[events.Event], Callable[[Work, Any], None]]] = {
+    events.InvocationClaimed: sessions.claimed,
     events.SessionOpened: sessions.opened,
     events.SessionRestored: sessions.restored,
     events.ModelResponded: counters.model_responded,

@@ -324,9 +324,9 @@ def test_two_episodes_with_equal_data_share_one_session(world: World) -> None:
     assert len(provider.opened) == 2
 
 
-def test_two_episodes_that_open_the_same_session_at_once_end_up_in_one(world: World) -> None:
+def test_two_episodes_that_start_in_one_new_session_at_once_open_it_once(world: World) -> None:
     world.apply("worker", session='{ scope = "data-bound", isolation = "shared", source = "customer" }')
-    world.providers["chat-completions"] = NativeProvider([emitting(COMPLETION)])
+    provider = world.providers["chat-completions"] = NativeProvider([emitting(COMPLETION)])
     given: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
     first, second = world.start(**given), world.start(**given)
 
@@ -337,12 +337,13 @@ def test_two_episodes_that_open_the_same_session_at_once_end_up_in_one(world: Wo
 
     world.store.before = overtake
     world.drive(first)
-    assert (world.status(first), world.status(second)) == ("starting", "completed")
-    world.die()
+    assert (world.status(first), world.status(second)) == ("completed", "starting")
+    assert (len(provider.opened), world.kinds(second)) == (1, ["invocation.admitted"])
     world.settle()
-    assert world.status(first) == "completed"
+    assert world.status(second) == "completed"
+    assert len(provider.opened) == 1
     assert world.store.load(first).session == world.store.load(second).session
-    assert (world.store.load(second).generation, world.store.load(first).generation) == (1, 2)
+    assert (world.store.load(first).generation, world.store.load(second).generation) == (1, 2)
 
 
 def test_a_shared_session_that_cannot_be_restored_is_never_replaced_by_a_fresh_one(world: World) -> None:

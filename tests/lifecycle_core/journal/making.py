@@ -1,5 +1,6 @@
 """Make invocations and changes for tests, with one line each."""
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Mapping
@@ -68,6 +69,13 @@ def new(
         attempt=1,
         requester="token:ci",
     )
+
+
+def sharing(affinity: str, ref: DeliveryRef, **given: Any) -> ports.NewInvocation:
+    """Make an invocation whose session is that of an affinity."""
+    made = new(ref, **given)
+    session = dataclasses.replace(made.dispatch.session, identity=affinity, isolation="shared")
+    return dataclasses.replace(made, dispatch=dataclasses.replace(made.dispatch, session=session))
 
 
 def admitted(made: ports.NewInvocation) -> Event:

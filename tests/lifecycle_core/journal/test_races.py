@@ -153,10 +153,12 @@ def test_a_command_of_several_transitions_blocks_nobody_for_good(store: Store) -
 
 
 def test_a_session_is_bound_by_one_of_two(store: Store) -> None:
-    runs = []
+    delivery, runs = making.delivery(), []
     for _ in range(2):
-        made = making.admit(store)
+        made = making.admit(store, making.sharing("shared", delivery))
         runs.append(making.Run(store=store, id=made.id, affinity="shared"))
+    results = racing.together(*(run.claim for run in runs))
+    assert len(racing.won(results)) == 1
     results = racing.together(*(run.open for run in runs))
     assert len(racing.won(results)) == 1
     assert models.Session.objects.count() == 1

@@ -1,8 +1,12 @@
 """A native session is bound to its affinity once, and keeps its messages byte for byte."""
 
+import dataclasses
+from typing import Any
+from uuid import UUID
+
 import pytest
 
-from lifecycle_core.contract import errors, events, ports
+from lifecycle_core.contract import errors, events, identities, ports
 from lifecycle_core.contract.status import Status
 from lifecycle_core.journal import models
 from lifecycle_core.journal.store import Store
@@ -45,13 +49,114 @@ def test_a_bound_affinity_is_not_opened_again(store: Store) -> None:
 
 
 def test_another_tenant_may_bind_the_same_affinity(store: Store) -> None:
-    first = making.running(store)
-    other = making.new(making.delivery("d"), tenant="other")
-    made = making.admit(store, other)
-    run = making.Run(store=store, id=made.id, tenant="other", affinity=first.affinity)
-    run.open()
+    first = making.running(store, making.new(making.delivery("d"), identity="i"))
+    run = making.running(store, making.new(making.delivery("d"), identity="i", tenant="other"))
+    assert run.affinity == first.affinity
     assert store.affinity("other", first.affinity) == (f"native-{run.id}", 1)
     assert store.affinity(making.TENANT, first.affinity) == (f"native-{first.id}", 1)
+
+
+def shared(store: Store, name: str = "d") -> tuple[making.Run, making.Run]:
+    """Return two invocations of one affinity, the first of which has the session."""
+    made = [making.sharing("shared", making.delivery(name), identity=f"i{n}") for n in (1, 2)]
+    first = making.running(store, made[0])
+    second = making.admit(store, made[1])
+    return first, making.Run(store=store, id=second.id, affinity="shared")
+
+
+def holder() -> object:
+    return models.Session.objects.get(affinity="shared").holder
+
+
+def waiting(store: Store) -> list[UUID]:
+    return [found.invocation for found in store.claimable(making.NOW, 10)]
+
+
+def test_a_place_is_kept_for_a_session_before_anybody_opens_it(store: Store) -> None:
+    made = making.admit(store)
+    row = models.Session.objects.get(affinity=made.dispatch.session.identity)
+    assert (row.opaque_identity, row.generation, row.holder) == ("", 0, None)
+    assert row.binding == identities.session_binding(row.affinity, "pending-native-session")
+    assert store.affinity(making.TENANT, row.affinity) is None
+
+
+def test_a_session_is_held_by_one_invocation_and_the_others_wait(store: Store) -> None:
+    first, second = shared(store)
+    assert (holder(), waiting(store)) == (first.id, [])
+    before = second.record()
+    with pytest.raises(errors.StatusConflict):
+        second.claim()
+    with pytest.raises(errors.StatusConflict):
+        second.append(restored(second, 2, f"native-{first.id}"))
+    assert second.record() == before
+
+
+@pytest.mark.parametrize("end", [Status.COMPLETED, Status.FAILED, Status.INVALID, Status.CANCELLED])
+def test_whoever_ends_gives_the_session_to_the_next(store: Store, end: Status) -> None:
+    first, second = shared(store)
+    first.end(end)
+    assert (holder(), waiting(store)) == (None, [second.id])
+    second.claim()
+    second.append(restored(second, 2, f"native-{first.id}"), to=Status.RUNNING)
+    assert holder() == second.id
+
+
+def test_whoever_waits_for_people_keeps_the_session(store: Store) -> None:
+    first, second = shared(store)
+    first.ask("c1")
+    first.suspend()
+    assert (holder(), waiting(store)) == (first.id, [])
+    with pytest.raises(errors.StatusConflict):
+        second.claim()
+
+
+def test_a_session_of_which_nothing_is_known_is_kept(store: Store) -> None:
+    first, second = shared(store)
+    first.end(Status.UNKNOWN)
+    assert (holder(), waiting(store)) == (first.id, [])
+    with pytest.raises(errors.StatusConflict):
+        second.claim()
+
+
+def test_the_eldest_that_waits_is_the_next(store: Store) -> None:
+    first, second = shared(store)
+    third = making.admit(store, making.sharing("shared", making.delivery("d"), identity="i3"))
+    models.Invocation.objects.filter(id=third.id).update(created_at=making.NOW - 1)
+    first.end()
+    assert waiting(store) == [third.id]
+    assert second.record().status is Status.STARTING
+
+
+def test_a_claim_that_ran_out_leaves_the_session_to_the_same_invocation(store: Store) -> None:
+    first, second = (
+        making.admit(store, making.sharing("shared", making.delivery("d"), identity=f"i{n}")) for n in (1, 2)
+    )
+    run = making.Run(store=store, id=first.id, affinity="shared")
+    run.claim(ttl=10)
+    assert [found.invocation for found in store.claimable(making.NOW + 11, 10)] == [first.id]
+    run.claim(at=making.NOW + 11)
+    assert holder() == first.id != second.id
+
+
+@pytest.mark.parametrize("part", ["session_compatibility", "scope_value", "isolation", "delivery"])
+def test_an_affinity_that_is_stored_with_other_parts_is_refused(store: Store, part: str) -> None:
+    making.admit(store, making.sharing("shared", making.delivery("d"), identity="i1"))
+    made = making.sharing("shared", making.delivery("e" if part == "delivery" else "d"), identity="i2")
+    if part != "delivery":
+        parts: dict[str, Any] = {part: "isolated" if part == "isolation" else "x"}
+        other = dataclasses.replace(made.dispatch.session, **parts)
+        made = dataclasses.replace(made, dispatch=dataclasses.replace(made.dispatch, session=other))
+    with pytest.raises(errors.SessionAffinityMismatch):
+        making.admit(store, made)
+    assert models.Invocation.objects.count() == 1
+
+
+def test_a_session_goes_with_its_delivery(store: Store) -> None:
+    first, second = shared(store)
+    first.end()
+    second.append(events.InvocationCancelled(reason="TIMEOUT", by="user:ann"), to=Status.CANCELLED)
+    first.retire()
+    assert not models.Session.objects.exists()
 
 
 def test_a_restored_session_is_the_next_generation(store: Store) -> None:
