@@ -24,7 +24,7 @@ class TurnCarrier:
     def __init__(self, episode: Episode, turn: Turn) -> None:
         self._episode = episode
         self._turn = turn
-        self._output = output.Folder(episode)
+        self._output = output.Folder(episode, turn)
 
     def call_model(self, perform: model_calls.Perform) -> ModelAnswer:
         """Ask the model, unless the turn is over or its budget spent."""

@@ -1,14 +1,16 @@
 """Fold what an agent says into frames, as people read it and not as it comes."""
 
-from lifecycle_core.contract import events
+from lifecycle_core.contract import digests, errors, events
 from lifecycle_core.engine.episode import Episode
+from lifecycle_core.engine.turn import Turn
 
 
 class Folder:
     """Fold streamed text into frames and commit at most one in every interval; the whole text follows with the answer."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, turn: Turn) -> None:
         self._episode = episode
+        self._turn = turn
         self._stream = episode.stream()
         self._text = ""
         self._since = episode.services.clock.monotonic_ms()
@@ -36,9 +38,19 @@ class Folder:
         self._episode.ledger.commit()
 
     def _note(self) -> None:
+        """Note a frame; its number counts also where it cannot be kept (reference: seed-contracts 6)."""
         self._episode.output_sequence += 1
         frame = events.OutputProduced(
             model_turn=self._episode.model_turn, sequence=self._episode.output_sequence, content=self._text
         )
         self._text = ""
-        self._episode.ledger.note(frame)
+        if self._can_be_kept(frame.content):
+            self._episode.ledger.note(frame)
+        else:
+            self._turn.fail("ACTION_INTERACTION_UNAVAILABLE", "what the agent said cannot be kept and shown")
+
+    def _can_be_kept(self, text: str) -> bool:
+        try:
+            return len(digests.canonical(text)) <= self._episode.services.value_bytes
+        except errors.NotCanonical:
+            return False
