@@ -1,0 +1,1 @@
+"""Canaries: secrets that are planted everywhere, and looked for everywhere."""
