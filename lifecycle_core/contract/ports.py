@@ -3,7 +3,7 @@
 The engine has no clock, database or network of its own; all of that comes through these protocols.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -279,9 +279,11 @@ class ModelRoute:
 class SessionRequest:
     """Be what a session is opened or restored from. `messages` are the kept bytes of a restored session, in order.
 
-    `affinity` is the identity that the session is bound to; `instructions` is the admitted system text.
+    `affinity` is the identity that the session is bound to, which only says something together with its `tenant`;
+    `instructions` is the admitted system text.
     """
 
+    tenant: str = ""
     affinity: str
     opaque_identity: str
     route: ModelRoute
@@ -338,8 +340,11 @@ class Provider(Protocol):
 class KeepsSessions(Protocol):
     """Be a provider that keeps native sessions outside of the journal, so that a retirement has to tell it."""
 
-    def forget(self, affinity: str) -> None:
+    def forget(self, tenant: str, affinity: str) -> None:
         """Delete all native sessions of an affinity; harmless when repeated. To be called once its retirement is committed."""
+
+    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+        """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated."""
 
 
 class CredentialLease(Protocol):

@@ -168,6 +168,7 @@ def _restore(episode: Episode, request: SessionRequest, generation: int) -> Nati
 
 def _request(episode: Episode, affinity: str, route: ModelRoute) -> SessionRequest:
     return SessionRequest(
+        tenant=episode.record.tenant,
         affinity=affinity,
         opaque_identity="",
         route=route,

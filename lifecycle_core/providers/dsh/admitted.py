@@ -15,8 +15,7 @@ class Admitted:
     def __init__(self, request: ports.SessionRequest) -> None:
         self._model = request.route.model
         self._instructions = request.instructions
-        # The harness offers tools in the order of their names, whatever the order in which it learns of them.
-        self._tools = sorted((_offered(spec) for spec in request.tools), key=lambda tool: str(tool["name"]))
+        self._tools = _in_order([_offered(spec) for spec in request.tools])
 
     def problem(self, body: bytes) -> str:
         """Return what is wrong with a request, or nothing."""
@@ -32,7 +31,7 @@ class Admitted:
             return "an answer was asked for that does not stream"
         if _text(asked.get("system")) != self._instructions:
             return "the system text is not the admitted one"
-        if asked.get("tools", []) != self._tools:
+        if _in_order(asked.get("tools", [])) != self._tools:
             return f"other tools were offered than the admitted ones: {_names(asked.get('tools'))}"
         return ""
 
@@ -46,6 +45,12 @@ def _text(system: Any) -> Any:
     if isinstance(system, list):
         return "".join(str(block.get("text", "")) for block in system if isinstance(block, dict))
     return system if system is not None else ""
+
+
+def _in_order(tools: Any) -> Any:
+    """Return tools in the order of their names: the harness offers them in an order of its own."""
+    named = isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)
+    return sorted(tools, key=lambda tool: str(tool.get("name"))) if named else tools
 
 
 def _names(tools: Any) -> str:

@@ -1,7 +1,7 @@
 """Open or exactly restore sessions of the harness."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,9 +52,13 @@ class NotInstalled(shells.Shell):
         super().__init__(KEY)
         self._storage = storage.Storage(configuration.storage)
 
-    def forget(self, affinity: str) -> None:
+    def forget(self, tenant: str, affinity: str) -> None:
         """Delete the native sessions of an affinity; harmless when repeated."""
-        self._storage.forget(affinity)
+        self._storage.forget(tenant, affinity)
+
+    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+        """Delete the native sessions of all but these affinities; harmless when repeated."""
+        self._storage.keep_only(known)
 
 
 class DshHeadless:
@@ -76,12 +80,16 @@ class DshHeadless:
 
     def restore(self, request: ports.SessionRequest) -> ports.NativeSession:
         """Restore exactly the session that is named. Raises `LookupError` where the affinity has none of that identity."""
-        storage.log(self._storage.home(request.affinity), request.opaque_identity)
+        storage.log(self._storage.home(request.tenant, request.affinity), request.opaque_identity)
         return self._session(request, request.opaque_identity, restored=True)
 
-    def forget(self, affinity: str) -> None:
+    def forget(self, tenant: str, affinity: str) -> None:
         """Delete the native sessions of an affinity; harmless when repeated."""
-        self._storage.forget(affinity)
+        self._storage.forget(tenant, affinity)
+
+    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+        """Delete the native sessions of all but these affinities; harmless when repeated."""
+        self._storage.keep_only(known)
 
     def dispose(self) -> None:
         self._transport.close()
@@ -95,7 +103,7 @@ class DshHeadless:
         from lifecycle_core.providers.dsh.session import DshSession
         from lifecycle_core.providers.dsh.upstream import Upstream
 
-        home = self._storage.home(request.affinity)
+        home = self._storage.home(request.tenant, request.affinity)
         upstream = Upstream(self._transport, request.route.base_url)
         options = _options(request.route.configuration)
         composition.lay_out(home, request.instructions)

@@ -5,16 +5,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from lifecycle_core.contract import digests
 from lifecycle_core.providers.dsh import composition
 from lifecycle_core.providers.dsh.admitted import PREFIX
 
 IDENTITY: Final = re.compile(r"session-[0-9a-f]{32}")
 LOG: Final = "session.v4.jsonl"
+HOME: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,19 +33,26 @@ class LogDamaged(Exception):
 
 @dataclass(frozen=True)
 class Storage:
-    """The folder below which all homes lie."""
+    """The folder below which all homes lie. Two tenants may well have an affinity of the same identity."""
 
     root: Path
 
-    def home(self, affinity: str) -> Path:
+    def home(self, tenant: str, affinity: str) -> Path:
         """Return the home of an affinity, which may not be there yet."""
-        return self.root / hashlib.sha256(affinity.encode()).hexdigest()
+        return self.root / hashlib.sha256(digests.canonical([tenant, affinity])).hexdigest()
 
-    def forget(self, affinity: str) -> None:
+    def forget(self, tenant: str, affinity: str) -> None:
         """Delete all native sessions of an affinity; harmless when repeated."""
-        home = self.home(affinity)
+        home = self.home(tenant, affinity)
         if home.exists():
             shutil.rmtree(home)
+
+    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+        """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated."""
+        kept = {self.home(tenant, affinity).name for tenant, affinity in known}
+        for found in self.root.glob("*"):
+            if HOME.fullmatch(found.name) and found.name not in kept:
+                shutil.rmtree(found)
 
 
 def log(home: Path, identity: str) -> Path:

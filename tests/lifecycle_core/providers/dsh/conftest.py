@@ -37,8 +37,8 @@ def spec(name: str, **properties: Json) -> ports.ToolSpec:
 
 
 TOOLS = (
-    spec("look", n={"type": "integer"}),
     spec("send", to={"type": "string"}),
+    spec("look", n={"type": "integer"}),
     spec("workflow_complete", result=OBJECT),
 )
 
@@ -65,6 +65,7 @@ class Desk:
     def request(self, opaque_identity: str = "", **given: Any) -> ports.SessionRequest:
         route = ports.ModelRoute(model=MODEL, base_url=self.server.base_url, configuration={})
         fields: dict[str, Any] = {
+            "tenant": "default",
             "affinity": self.affinity,
             "instructions": "You test.",
             "opaque_identity": opaque_identity,

@@ -28,7 +28,8 @@ def test_without_the_extra_every_session_is_refused_before_any_effect(
         with pytest.raises(errors.ProviderNotImplemented):
             session(request())
     assert isinstance(absent, ports.KeepsSessions)
-    absent.forget("a")
+    absent.forget("default", "a")
+    absent.keep_only([])
     absent.dispose()
     assert not list(tmp_path.iterdir())
 

@@ -20,6 +20,15 @@ pytestmark = needs_harness
 type Start = Callable[[Script], Desk]
 
 LOOK, SEND = Call(tool="look", arguments={"n": 1}), Call(tool="send", arguments={"to": "you"})
+ENVIRONMENT = {
+    "ADMITTED_INSTRUCTIONS",
+    "BRIDGE_URL",
+    "DEEPSEEK_API_KEY",
+    "DEEPSEEK_BASE_URL",
+    "DSH_HOME",
+    "HOME",
+    "PKG_NATIVE_CACHE_PATH",
+}
 DONE = Answer(text="Done.", calls=(Call(tool="workflow_complete", arguments={"result": {"ok": True}}),))
 
 
@@ -38,7 +47,9 @@ def results(body: Mapping[str, Any]) -> dict[str, str]:
     return {block["tool_use_id"]: block["content"][0]["text"] for block in told}
 
 
-def test_a_turn_asks_acts_and_completes(desk: Start) -> None:
+def test_a_turn_asks_acts_and_completes_and_the_secret_goes_to_the_model_alone(
+    desk: Start, folder: Path
+) -> None:
     ran: list[Json] = []
 
     def look(arguments: dict[str, Json]) -> Json:
@@ -46,43 +57,27 @@ def test_a_turn_asks_acts_and_completes(desk: Start) -> None:
         return "seen"
 
     started = desk(looks_and_sends)
-    carrier = started.run(
-        started.open(), carrier=Leaving({"look": look, "send": lambda arguments: {"sent": 1}})
-    )
+    session = started.open()
+    process = Path(f"/proc/{session._harness.client._proc.pid}")  # type: ignore[attr-defined]
+    started_with = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+    carrier = started.run(session, carrier=Leaving({"look": look, "send": lambda arguments: {"sent": 1}}))
     assert carrier.completion == {"ok": True}
     assert carrier.events == []
     assert (carrier.text, ran) == ("I act.Done.", [{"n": 1}])
     assert carrier.grace_ms == 1234
     first, second = bodies(started)
     assert first["system"] == "You test."
-    assert [tool["name"] for tool in first["tools"]] == [f"mcp__lc__{spec.name}" for spec in TOOLS]
-    assert [tool["input_schema"] for tool in first["tools"]] == [spec.input_schema for spec in TOOLS]
+    offered = {tool["name"]: tool["input_schema"] for tool in first["tools"]}
+    assert offered == {f"mcp__lc__{spec.name}": spec.input_schema for spec in TOOLS}
     assert results(second) == {"call_2_0": "seen", "call_2_1": '{"sent":1}'}
     assert {(body["model"], body["stream"]) for body in (first, second)} == {(MODEL, True)}
-
-
-def test_the_leased_secret_goes_to_the_model_and_nowhere_else(desk: Start, folder: Path) -> None:
-    started = desk(lambda request: DONE)
-    session = started.open()
-    process = Path(f"/proc/{session._harness.client._proc.pid}")  # type: ignore[attr-defined]
-    told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-    started.run(session)
-    (received,) = started.server.received
-    assert received.headers["x-api-key"] == KEY
-    assert not [name for name in received.headers if "harness" in name or name == "user-agent"]
-    assert KEY.encode() not in received.body
-    assert KEY.encode() not in told
-    names = {line.split(b"=")[0].decode() for line in told.split(b"\0") if b"=" in line}
-    assert names == {
-        "ADMITTED_INSTRUCTIONS",
-        "BRIDGE_URL",
-        "DEEPSEEK_API_KEY",
-        "DEEPSEEK_BASE_URL",
-        "DSH_HOME",
-        "HOME",
-        "PKG_NATIVE_CACHE_PATH",
-    }
-    home = storage.Storage(folder).home(started.affinity)
+    for received in started.server.received:
+        assert received.headers["x-api-key"] == KEY
+        assert not [name for name in received.headers if "harness" in name or name == "user-agent"]
+        assert KEY.encode() not in received.body
+    assert KEY.encode() not in started_with
+    assert {line.split(b"=")[0].decode() for line in started_with.split(b"\0") if b"=" in line} == ENVIRONMENT
+    home = storage.Storage(folder).home("default", started.affinity)
     assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
@@ -135,11 +130,13 @@ def test_a_later_episode_begins_in_the_same_session(desk: Start) -> None:
 
 def test_only_results_of_calls_that_the_session_holds_are_told(desk: Start) -> None:
     def script(request: ChatRequest) -> Reply:
-        return Answer(text="A thought.") if len(request.messages) < 3 else DONE
+        return Answer(text="So.", reasoning="A thought.") if len(request.messages) < 3 else DONE
 
     started = desk(script)
     session = started.open()
-    assert started.run(session).events == [ports.TurnEnded()]
+    carrier = started.run(session)
+    assert carrier.events == [ports.TurnEnded()]
+    assert (carrier.answers[0].text, carrier.answers[0].reasoning) == ("So.", "A thought.")
     foreign = ports.ToolResult(call_id="call_x", outcome="executed", content="1", ok=True)
     carrier = started.run(started.restore(session.opaque_identity), ports.Resume(results=(foreign,)))
     (event,) = carrier.events
@@ -196,10 +193,20 @@ def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(
         started.restore("session-" + "0" * 32)
     with pytest.raises(LookupError):
         started.restore("../" + session.opaque_identity)
-    headless.forget("another")
-    storage.log(storage.Storage(folder).home(started.affinity), session.opaque_identity)
-    headless.forget(started.affinity)
-    headless.forget(started.affinity)
+    with pytest.raises(LookupError):
+        started.headless.restore(started.request(session.opaque_identity, tenant="another"))
+    headless.forget("default", "another")
+    headless.forget("another", started.affinity)
+    headless.keep_only([("default", started.affinity)])
+    storage.log(storage.Storage(folder).home("default", started.affinity), session.opaque_identity)
+    log = storage.log(storage.Storage(folder).home("default", started.affinity), session.opaque_identity)
+    whole = log.read_text()
+    log.write_text("{")
+    with pytest.raises(LookupError):
+        started.restore(session.opaque_identity)
+    log.write_text(whole)
+    headless.keep_only([("another", started.affinity)])
+    headless.forget("default", started.affinity)
     with pytest.raises(LookupError):
         started.restore(session.opaque_identity)
 
@@ -225,10 +232,3 @@ def test_a_long_wait_keeps_both_connections_busy(desk: Start, monkeypatch: pytes
     monkeypatch.setattr(bridge, "KEEP_BUSY_SECONDS", 0.01)
     started = desk(script)
     assert started.run(started.open(), carrier=Leaving({"look": waits})).completion == {"ok": True}
-
-
-def test_a_turn_without_a_completion_only_ends(desk: Start) -> None:
-    started = desk(lambda request: Answer(text="That is all.", reasoning="hm"))
-    carrier = started.run(started.open())
-    assert carrier.events == [ports.TurnEnded()]
-    assert (carrier.answers[0].text, carrier.answers[0].reasoning) == ("That is all.", "hm")
