@@ -6,7 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from console import contract_words
+from console import contract_words, event_words
 
 type Words = dict[str, str | Promise]
 
@@ -74,6 +74,8 @@ ROW: Final[Words] = {
     "approval": _("Approval"),
     "input": _("Question"),
     "suspension": _("Waiting"),
+    "resolution": _("Unknown outcome"),
+    "late": _("Too late"),
 }
 ENTRY: Final[Words] = {
     "input": _("Task"),
@@ -84,6 +86,9 @@ ENTRY: Final[Words] = {
     "decided": _("Decided"),
     "completed": _("Completed"),
     "ended": _("Ended"),
+    "retried": _("Model"),
+    "resolved": _("Resolved"),
+    "late": _("Too late"),
     "corrupt": _("Corrupt"),
 }
 GROUP: Final[Words] = {
@@ -122,6 +127,16 @@ TIMELINE: Final[Words] = {
     "stop": pgettext_lazy("timeline", "Answered"),
     "tool-calls": pgettext_lazy("timeline", "Called tools"),
     "length": pgettext_lazy("timeline", "Cut off"),
+    "continued": pgettext_lazy("timeline", "Goes on"),
+    "late": pgettext_lazy("timeline", "Ignored"),
+}
+RESOLUTION: Final[Words] = {
+    "continued": _("The invocation goes on"),
+    "failed": _("Settled as failed"),
+    "cancelled": _("Settled as cancelled"),
+    "happened": _("It happened"),
+    "run": _("It did not happen, so it runs now"),
+    "error": _("It did not happen, and the agent is told so"),
 }
 CANCEL_REASON: Final[Words] = {
     "DELIVERY_CANCELLED": _("The delivery is no longer wanted"),
@@ -143,6 +158,8 @@ TABLES: Final[dict[str, Words]] = {
     "timeline": {**STATUS, **TIMELINE},
     "flag": FLAG,
     "cancel": CANCEL_REASON,
+    "resolution": RESOLUTION,
+    "event": event_words.EVENT,
     "part": contract_words.PART,
     "purpose": contract_words.PURPOSE,
     "member": contract_words.MEMBER,

@@ -35,6 +35,8 @@ STATUS_ICONS: Final = {
     "executed": "check",
     "denied": "x",
     "refused": "shield-x",
+    "continued": "circle-arrow-right",
+    "late": "clock-alert",
 }
 KIND_ICONS: Final = {
     "approval": "shield-question-mark",
@@ -50,6 +52,10 @@ KIND_ICONS: Final = {
     "decided": "user-round-check",
     "completed": "circle-check",
     "ended": "flag",
+    "retried": "refresh-cw",
+    "resolution": "circle-question-mark",
+    "resolved": "user-round-check",
+    "late": "clock-alert",
 }
 RISK_ICONS: Final = {"low": "circle", "medium": "diamond", "high": "triangle-alert"}
 

@@ -204,7 +204,7 @@ class ProviderItem:
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptEntry:
-    """What was said or done, in order. `kind`: input, said, call, result, asked, decided, completed, ended, corrupt.
+    """What was said or done, in order. `kind` is a word of `reading.journal.TELLERS`.
 
     `refers` is the identity of a call, approval or input; `text` or `value` is the content.
     """
@@ -219,17 +219,37 @@ class TranscriptEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowNote:
+    """What a line of the timeline says beside its state.
+
+    `attempt-failed`: an attempt at a model gave nothing (`code`); it was asked again after `wait_ms` where `retried`.
+    `found`: somebody (`by`) found out what became of a call (`code`: happened, run, error), and how (`text`).
+    `resolved`: somebody (`by`) said how an unknown outcome goes on, and why (`text`). `reconciled`: the call was asked later
+    whether it had happened, and it had.
+    """
+
+    kind: Literal["attempt-failed", "found", "resolved", "reconciled"]
+    attempt: int = 0
+    code: str = ""
+    retried: bool = False
+    wait_ms: int | None = None
+    by: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimelineRow:
     """One line of the timeline. `ended_at` is nothing while the row is open; `key` is stable over updates of the row."""
 
     key: str
     seq: int
-    kind: Literal["invocation", "model", "tool", "approval", "input", "suspension"]
+    kind: Literal["invocation", "model", "tool", "approval", "input", "suspension", "resolution", "late"]
     label: str
     state: str
     started_at: int
     ended_at: int | None
     refers: str
+    notes: tuple[RowNote, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,3 +73,10 @@ def test_a_long_text_is_folded_and_still_whole() -> None:
 def test_a_first_empty_line_is_not_swallowed_by_the_page() -> None:
     html = Template("{% load shown %}{% block_text it %}").render(Context({"it": "\nsecond"}))
     assert ">\n\nsecond" in html
+
+
+def test_every_kind_of_fact_has_its_words() -> None:
+    from console import event_words
+    from lifecycle_core.contract import events
+
+    assert event_words.EVENT.keys() >= events.BY_KIND.keys()

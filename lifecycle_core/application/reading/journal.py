@@ -11,6 +11,7 @@ from lifecycle_core.application.reading import invocations, stored
 from lifecycle_core.application.reading.paging import MAX_LIMIT
 from lifecycle_core.application.resources import EventItem, Page, TranscriptEntry
 from lifecycle_core.contract import errors
+from lifecycle_core.contract import events as facts
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.journal import chain
@@ -147,8 +148,18 @@ def _said(p: Mapping[str, Any]) -> Told | None:
     return ("said", "", p["text"], None, "") if p["text"] else None
 
 
+def _retried(p: Mapping[str, Any]) -> Told:
+    told = {name: p[name] for name in ("attempt", "retried", "retry_after_ms", "detail")}
+    return ("retried", "", p["code"], told, "")
+
+
+def _late(p: Mapping[str, Any]) -> Told:
+    return ("late", p.get("by", ""), p.get("what") or p.get("request", ""), p["detail"], "")
+
+
 TELLERS: Mapping[str, Callable[[Mapping[str, Any]], Told | None]] = {
     "invocation.admitted": lambda p: ("input", p["requester"], p["action"], p["input"], ""),
+    "model.failed": _retried,
     "model.responded": _said,
     "tool.requested": lambda p: ("call", "", p["tool"], p["arguments"], p["call"]),
     "tool.completed": lambda p: ("result", p["tool"], p["outcome"], p["content"], p["call"]),
@@ -165,4 +176,9 @@ TELLERS: Mapping[str, Callable[[Mapping[str, Any]], Told | None]] = {
     "invocation.invalidated": lambda p: ("ended", "", p["code"], p["detail"], ""),
     "invocation.became-unknown": lambda p: ("ended", "", p["reason"], p["detail"], ""),
     "invocation.cancelled": lambda p: ("ended", p["by"], p["reason"], p["comment"], ""),
+    "call.resolved": lambda p: ("resolved", p["by"], p["then"] or p["finding"], p["reason"], p["call"]),
+    "unknown.continued": lambda p: ("resolved", p["by"], "continued", p["reason"], ""),
+    "unknown.failed": lambda p: ("resolved", p["by"], "failed", p["reason"], ""),
+    "unknown.cancelled": lambda p: ("resolved", p["by"], "cancelled", p["reason"], ""),
+    **dict.fromkeys((event.kind for event in facts.LATE), _late),
 }

@@ -6,7 +6,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from lifecycle_core.application.reading import invocations, journal
-from lifecycle_core.application.resources import EventItem, TimelineRow
+from lifecycle_core.application.resources import EventItem, RowNote, TimelineRow
+from lifecycle_core.contract import events
 from lifecycle_core.contract.actor import Actor
 
 type Rows = dict[str, TimelineRow]
@@ -58,8 +59,20 @@ def _admitted(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     _open(rows, item, "invocation", "invocation", p["action"], "running")
 
 
+def _note(rows: Rows, key: str, note: RowNote) -> None:
+    if key in rows:
+        rows[key] = replace(rows[key], notes=(*rows[key].notes, note))
+
+
 def _asked_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
-    _open(rows, item, f"model-{p['model_turn']}", "model", p["model"], "running")
+    """Open the line of a model turn, or go on with it when the model is asked again."""
+    key = f"model-{p['model_turn']}"
+    before = rows.get(key)
+    if before is None or before.ended_at is None or not before.notes:
+        _open(rows, item, key, "model", p["model"], "running")
+        return
+    last = replace(before.notes[-1], wait_ms=item.at - before.ended_at)
+    rows[key] = replace(before, state="running", ended_at=None, notes=(*before.notes[:-1], last))
 
 
 def _answered_by_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
@@ -67,7 +80,10 @@ def _answered_by_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> Non
 
 
 def _failed_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
-    _close(rows, f"model-{p['model_turn']}", item.at, "failed")
+    key = f"model-{p['model_turn']}"
+    _close(rows, key, item.at, "failed")
+    note = RowNote(kind="attempt-failed", attempt=p["attempt"], code=p["code"], retried=p["retried"])
+    _note(rows, key, replace(note, text=p["detail"]))
 
 
 def _asked_tool(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
@@ -82,6 +98,8 @@ def _sent_tool(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
 
 def _done_tool(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     _close(rows, p["call"], item.at, p["outcome"])
+    if p.get("reconciled"):
+        _note(rows, p["call"], RowNote(kind="reconciled"))
 
 
 def _asked_approval(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
@@ -129,6 +147,40 @@ def _ended(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
             rows[key] = replace(row, ended_at=item.at, state=state)
 
 
+def _lost(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
+    """Nobody knows how it ended: a line stays open until a coordinator says how it goes on."""
+    _ended(rows, item, p)
+    _open(rows, item, f"unknown-{item.seq}", "resolution", p["reason"], "unknown")
+
+
+def _resolved(state: str) -> Callable[[Rows, EventItem, Mapping[str, Any]], None]:
+    def resolve(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
+        note = RowNote(kind="resolved", by=p["by"], text=p["reason"])
+        for key in [key for key, row in rows.items() if row.kind == "resolution" and row.ended_at is None]:
+            _close(rows, key, item.at, state)
+            _note(rows, key, note)
+        for key, row in rows.items():
+            if row.kind == "invocation":
+                goes_on = state == "continued"
+                rows[key] = replace(
+                    row, state="running" if goes_on else state, ended_at=None if goes_on else item.at
+                )
+
+    return resolve
+
+
+def _found_out(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
+    """Note on a call what a person found out about it; where it is not run again its result closes the line."""
+    finding = p["then"] or p["finding"]
+    _note(rows, p["call"], RowNote(kind="found", code=finding, by=p["by"], text=p["reason"]))
+
+
+def _late(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
+    key, what = f"late-{item.seq}", p.get("what") or p.get("request", "")
+    _open(rows, item, key, "late", what, "late")
+    _close(rows, key, item.at, "late")
+
+
 APPLY: Final[Mapping[str, Callable[[Rows, EventItem, Mapping[str, Any]], None]]] = {
     "invocation.admitted": _admitted,
     "model.requested": _asked_model,
@@ -150,4 +202,10 @@ APPLY: Final[Mapping[str, Callable[[Rows, EventItem, Mapping[str, Any]], None]]]
     "turn.suspended": _suspended,
     "invocation.resumed": _resumed,
     **dict.fromkeys(ENDS, _ended),
+    "invocation.became-unknown": _lost,
+    "call.resolved": _found_out,
+    "unknown.continued": _resolved("continued"),
+    "unknown.failed": _resolved("failed"),
+    "unknown.cancelled": _resolved("cancelled"),
+    **dict.fromkeys((event.kind for event in events.LATE), _late),
 }
