@@ -6,6 +6,7 @@ from ninja import NinjaAPI
 
 from console import errors
 from console.api import (
+    affinities,
     agents,
     approvals,
     authentication,
@@ -14,8 +15,10 @@ from console.api import (
     inputs,
     invocations,
     journal,
+    leases,
     problems,
     providers,
+    resolutions,
     tombstones,
     tools,
     wire,
@@ -40,10 +43,13 @@ for resource in (
     approvals,
     inputs,
     tombstones,
+    affinities,
+    leases,
     feed,
     journal,
 ):
     api.add_router(f"/{resource.__name__.rpartition('.')[2]}", resource.router)
+api.add_router("/invocations", resolutions.router)
 
 
 def nothing(request: HttpRequest, **_: str) -> HttpResponse:

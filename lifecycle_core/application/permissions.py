@@ -81,6 +81,11 @@ def check_can_retire(actor: Actor) -> None:
     _check(actor, Permission.RETIRE)
 
 
+def check_can_resolve(actor: Actor) -> None:
+    """Refuse who may not say how an unknown invocation goes on."""
+    _check(actor, Permission.RESOLVE)
+
+
 def check_can_start(actor: Actor) -> None:
     """Refuse who may not start invocations."""
     _check(actor, Permission.START)

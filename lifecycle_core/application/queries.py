@@ -2,6 +2,7 @@
 
 from lifecycle_core.application.agents import listed as agents
 from lifecycle_core.application.agents import shown as agent
+from lifecycle_core.application.reading.affinities import affinities, affinity, affinity_of
 from lifecycle_core.application.reading.approvals import approval, approvals
 from lifecycle_core.application.reading.catalogue import providers, tools
 from lifecycle_core.application.reading.deliveries import deliveries, delivery
@@ -9,10 +10,14 @@ from lifecycle_core.application.reading.inbox import inbox, inbox_counts
 from lifecycle_core.application.reading.inputs import input, inputs
 from lifecycle_core.application.reading.invocations import dispatch, invocation, invocations
 from lifecycle_core.application.reading.journal import events, transcript
+from lifecycle_core.application.reading.leases import leases
 from lifecycle_core.application.reading.timeline import timeline
 from lifecycle_core.application.reading.tombstones import tombstone, tombstones
 
 __all__ = [
+    "affinities",
+    "affinity",
+    "affinity_of",
     "agent",
     "agents",
     "approval",
@@ -27,6 +32,7 @@ __all__ = [
     "inputs",
     "invocation",
     "invocations",
+    "leases",
     "providers",
     "timeline",
     "tombstone",

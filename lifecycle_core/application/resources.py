@@ -147,6 +147,73 @@ class DeliveryItem:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AffinityMember:
+    """An invocation of an affinity; `waits` while another one holds the session, `generation` is 0 until it had it."""
+
+    id: str
+    agent: str
+    action: str
+    attempt: int
+    status: str
+    generation: int
+    waits: bool
+    created_at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AffinityItem:
+    """A session and who shares it. Until somebody opened it, `opaque_identity` is empty and `generation` is 0.
+
+    `holder` is the invocation that has it now, where the actor may see that one; `held` tells that there is one.
+    """
+
+    id: str
+    identity: str
+    delivery: str
+    delivery_id: str
+    provider: str
+    isolation: str
+    compatibility: str
+    scope_value: str
+    binding: str
+    opaque_identity: str
+    generation: int
+    messages: int
+    holder: str | None
+    held: bool
+    invocations: Sequence[AffinityMember]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseItem:
+    """A worker's right to drive an invocation; `token` is its fencing token."""
+
+    invocation: str
+    agent: str
+    action: str
+    delivery: str
+    status: str
+    worker: str
+    token: int
+    since: int
+    expires_at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenIntent:
+    """A call that was sent and of which nobody knows whether it happened. `intended_at` is when it was last sent."""
+
+    call: str
+    call_id: str
+    tool: str
+    effect_class: str
+    arguments: Json
+    attempts: int
+    approval: str | None
+    intended_at: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class TombstoneItem:
     id: str
     delivery: str
@@ -254,7 +321,7 @@ class TimelineRow:
 
 @dataclass(frozen=True, kw_only=True)
 class InboxRow:
-    """One open or closed request, or one invocation, in the inbox."""
+    """One open or closed request, or one invocation, in the inbox. `subject` is what a call is about, such as its path."""
 
     id: str
     kind: Literal["approval", "input", "invocation"]
@@ -268,6 +335,7 @@ class InboxRow:
     expires_at: int | None
     claimed_by: str | None
     invocation: str
+    subject: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

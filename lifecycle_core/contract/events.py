@@ -135,6 +135,19 @@ class InvocationCancelled(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CallResolved(Event):
+    """A person found out what became of a call that nobody could ask; `then` says what follows when it did not happen."""
+
+    kind = "call.resolved"
+    call: str
+    tool: str
+    finding: Literal["happened", "did-not-happen"]
+    then: Literal["", "run", "error"]
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnknownContinued(Event):
     kind = "unknown.continued"
     by: str
@@ -225,7 +238,10 @@ class ToolRequested(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolIntended(Event):
-    """The call is about to reach the world; written before it does. `approval` is consumed by it."""
+    """The call is about to reach the world; written before it does. `approval` is consumed by it.
+
+    `preparation` binds what a call that nobody was asked about would change; of an approved one the approval says it.
+    """
 
     kind = "tool.intended"
     call: str
@@ -234,6 +250,7 @@ class ToolIntended(Event):
     token: int
     attempt: int
     approval: str | None = None
+    preparation: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -437,6 +454,7 @@ ALL: Final[tuple[type[Event], ...]] = (
     InvocationInvalidated,
     InvocationBecameUnknown,
     InvocationCancelled,
+    CallResolved,
     UnknownContinued,
     UnknownFailed,
     UnknownCancelled,

@@ -57,7 +57,8 @@ def _take_lease(episode: Episode, worker: str) -> None:
 
 def _go_on(episode: Episode) -> None:
     outcome = turn.Turn()
-    starts = episode.ledger.status is Status.STARTING
+    # One that became unknown before it had its session begins when it is resolved.
+    starts = episode.ledger.status is Status.STARTING or not episode.record.session
     with leases.leased(episode) as lease:
         waits = native.begin(episode, outcome, lease) if starts else _continue(episode, outcome, lease)
     _end(episode, outcome, waits=waits)

@@ -1,4 +1,4 @@
-"""The facet of the lifecycle coordinator: cancel, inspect, retire (reference: seed-contracts 3.5 and 9)."""
+"""The facet of the lifecycle coordinator: cancel, resolve, inspect, retire (reference: seed-contracts 3.5 and 9)."""
 
 from collections.abc import Iterable
 from typing import Literal, Protocol
@@ -6,8 +6,10 @@ from uuid import UUID
 
 from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.ports import Change, Clock, Journal
+from lifecycle_core.contract.resolution import Resolution
 from lifecycle_core.contract.status import ACTIVE, WORKING, Status
 from lifecycle_core.engine import closing, machine
+from lifecycle_core.engine.resolution import facts
 
 type CancelReason = Literal["DELIVERY_CANCELLED", "TIMEOUT", "COORDINATOR_STOP"]
 type Process = Literal["running", "terminal", "stopped"]
@@ -19,6 +21,8 @@ class ControlFacet(Protocol):
     """What a coordinator may do, and nothing else."""
 
     def cancel(self, invocation: UUID, *, reason: CancelReason, by: str, comment: str) -> Status: ...
+
+    def resolve(self, invocation: UUID, resolution: Resolution) -> Status: ...
 
     def inspect(self, statuses: Iterable[Status]) -> Process: ...
 
@@ -35,7 +39,7 @@ class ControlFacet(Protocol):
 
 
 class Control:
-    """Cancel, inspect and retire."""
+    """Cancel, resolve, inspect and retire."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self._journal = journal
@@ -67,6 +71,31 @@ class Control:
             except (errors.AlreadyDecided, errors.RequestExpired, errors.StatusConflict):
                 continue  # Something was decided or asked between the look and the commit; look again.
         raise errors.StatusConflict(status=record.status)
+
+    def resolve(self, invocation: UUID, resolution: Resolution) -> Status:
+        """Say what is known again of an unknown invocation, and return its status: it goes on, has failed or is cancelled.
+
+        Raises `errors.StatusConflict` for one that is not unknown, also when another coordinator was first, and
+        `errors.SchemaInvalid` for findings that do not fit its open calls.
+        """
+        record = self._journal.load(invocation)
+        if record.status is not Status.UNKNOWN:
+            raise errors.StatusConflict(status=record.status)
+        found = facts(resolution, self._journal.calls(invocation, record.model_turns))
+        if resolution.outcome != "continue":
+            ended = closing.closing_facts(
+                self._journal, invocation, record.model_turns, f"resolved as {resolution.outcome}"
+            )
+            found = [*found[:-1], *ended, found[-1]]
+        change = Change(
+            invocation=invocation,
+            actor=resolution.by,
+            at_ms=self._clock.now_ms(),
+            transitions=machine.transitions(found, {Status.UNKNOWN}),
+            events=tuple(found),
+            version=record.version,
+        )
+        return self._journal.append(change).status
 
     def inspect(self, statuses: Iterable[Status]) -> Process:
         """Return the aggregate of a delivery's statuses as the contract defines it."""

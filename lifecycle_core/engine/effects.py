@@ -44,6 +44,7 @@ def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted
             token=episode.ledger.next_token,
             attempt=call.attempt,
             approval=call.approval,
+            preparation=None if call.approval else call.preparation.binding,
         )
     )
     episode.ledger.commit()

@@ -63,6 +63,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     Status.UNKNOWN: {
         **_absorb(events.CLOSED, Status.UNKNOWN),
         **_absorb(events.LATE, Status.UNKNOWN),
+        events.CallResolved: Status.UNKNOWN,
         events.ToolCompleted: Status.UNKNOWN,
         events.UnknownContinued: Status.RUNNING,
         events.UnknownFailed: Status.FAILED,

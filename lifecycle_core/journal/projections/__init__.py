@@ -20,6 +20,7 @@ PROJECTIONS: Final[Mapping[type[events.Event], Callable[[Work, Any], None]]] = {
     events.ToolRequested: calls.requested,
     events.ToolIntended: calls.intended,
     events.ToolCompleted: calls.completed,
+    events.CallResolved: calls.resolved,
     events.ApprovalRequested: approvals.requested,
     events.ApprovalDecided: approvals.decided,
     events.ApprovalExpired: approvals.expired,

@@ -12,7 +12,9 @@ from lifecycle_core.journal.standing import Work
 CALL_ASKED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'waiting', asked = (1 = 1), approval = %s, bound = %s,"
     " effective_digest = %s, expires_at = %s"
-    " WHERE invocation_id = %s AND identity = %s AND state IN ('requested', 'waiting') RETURNING proposed"
+    " WHERE invocation_id = %s AND identity = %s"
+    # A call that nobody was asked about may have to ask after all, when what it would change has changed.
+    " AND (state IN ('requested', 'waiting') OR state = 'intended' AND approval IS NULL) RETURNING proposed"
 )
 REQUESTED: Final = Statement(
     "INSERT INTO journal_approval (id, tenant, invocation_id, call, call_id, tool, effect_class, state, version,"

@@ -20,6 +20,16 @@ INTENDED: Final = Statement(
     " AND (approval IS NOT NULL OR NOT asked)"
     " RETURNING approval, arguments_digest, effective_digest"
 )
+UNRESOLVED: Final = Statement(
+    "SELECT 1 FROM journal_toolcall WHERE invocation_id = %s AND identity = %s AND state = 'intended'"
+)
+RUNS_AGAIN: Final = Statement(
+    "UPDATE journal_toolcall SET state = CASE WHEN approval IS NULL THEN 'requested' ELSE 'approved' END"
+    " WHERE invocation_id = %s AND identity = %s AND state = 'intended'"
+)
+BOUND: Final = Statement(
+    "UPDATE journal_toolcall SET bound = %s WHERE invocation_id = %s AND identity = %s"
+)
 COMPLETED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'settled', outcome = %s, content = %s"
     " WHERE invocation_id = %s AND identity = %s AND state <> 'settled'"
@@ -50,6 +60,9 @@ def intended(work: Work, event: events.ToolIntended) -> None:
     approval = UUID(event.approval) if event.approval else None
     if approval != (UUID(str(row[0])) if row[0] else None):
         raise errors.DigestMismatch
+    if event.preparation:
+        bound = work.folder.value({"preparation": event.preparation})
+        work.run(BOUND, (bound, work.standing.id, event.call))
     if approval is not None:
         if event.arguments_digest != row[1]:
             raise errors.DigestMismatch
@@ -65,6 +78,15 @@ def consume(work: Work, event: events.ToolIntended, approval: UUID, digest: str)
     if state in ("approved", "edited"):
         raise errors.DigestMismatch
     raise errors.AlreadyDecided(state=state, by=by, at_ms=at or 0)
+
+
+def resolved(work: Work, event: events.CallResolved) -> None:
+    """Take in what a person found out about a call that was sent; one that did not happen may be sent again."""
+    where = (work.standing.id, event.call)
+    if event.then == "run":
+        work.one(work.run(RUNS_AGAIN, where))
+    elif work.run(UNRESOLVED, where).fetchone() is None:
+        raise work.conflict()
 
 
 def completed(work: Work, event: events.ToolCompleted) -> None:

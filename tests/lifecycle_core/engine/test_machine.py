@@ -24,6 +24,7 @@ EXPECTED: Final[dict[str, str]] = {
     "invocation.invalidated": "running>invalid awaiting-input>invalid",
     "invocation.became-unknown": "starting>unknown running>unknown awaiting-input>unknown",
     "invocation.cancelled": "starting>cancelled running>cancelled awaiting-input>cancelled",
+    "call.resolved": "unknown=",
     "unknown.continued": "unknown>running",
     "unknown.failed": "unknown>failed",
     "unknown.cancelled": "unknown>cancelled",

@@ -134,6 +134,34 @@ def test_a_call_that_was_sent_and_repeats_harmlessly_runs_again_under_its_identi
 
 
 @pytest.mark.parametrize(
+    ("found", "runs", "status"), [("done", 1, "completed"), ("not_done", 2, "completed")]
+)
+def test_a_call_that_nobody_was_asked_about_is_asked_with_what_it_would_have_changed(
+    world: World, found: Any, runs: int, status: str
+) -> None:
+    world.gates[:] = [w.AllowGate()]
+    tool = world.tools[w.PUT]
+    tool.act, tool.found, tool.state = dying(), found, "before"
+    invocation = world.start(calls(call(w.PUT, "x", n=1)), complete())
+    world.kill(invocation)
+    world.settle()
+    assert (world.status(invocation), len(tool.ran)) == (status, runs)
+    assert tool.asked_with == [{"state": "before"}]
+
+
+def test_a_call_whose_ground_has_moved_since_the_crash_asks_people(world: World) -> None:
+    world.gates[:] = [w.AllowGate()]
+    tool = world.tools[w.PUT]
+    tool.act, tool.found, tool.state = dying(), "not_done", "before"
+    invocation = world.start(calls(call(w.PUT, "x", n=1)), complete())
+    world.kill(invocation)
+    tool.state = "after"
+    world.settle()
+    assert (world.status(invocation), len(tool.ran)) == (w.AWAITING, 1)
+    assert world.approval(invocation).tool == w.PUT
+
+
+@pytest.mark.parametrize(
     ("found", "runs", "status"),
     [("done", 1, "completed"), ("not_done", 2, "completed"), ("unknown", 1, "unknown")],
 )

@@ -110,6 +110,7 @@ class FakeTool:
     found: Literal["done", "not_done", "unknown", "truth"] = "unknown"
     ran: list[tuple[str, dict[str, Json]]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    asked_with: list[dict[str, Json]] = field(default_factory=list)
 
     @property
     def spec(self) -> ports.ToolSpec:
@@ -141,6 +142,7 @@ class FakeTool:
         self, arguments: dict[str, Json], preparation: Preparation, context: ToolContext
     ) -> Literal["done", "not_done", "unknown"]:
         self.asked.append(context.call)
+        self.asked_with.append(dict(preparation.binding))
         if self.found == "truth":
             return "done" if any(call == context.call for call, _ in self.ran) else "not_done"
         return self.found
