@@ -24,6 +24,7 @@ PROCESS: Final[Words] = {
     "running": pgettext_lazy("delivery", "Running"),
     "terminal": pgettext_lazy("delivery", "Ended"),
     "stopped": pgettext_lazy("delivery", "At rest"),
+    "partly": pgettext_lazy("delivery", "Partly ended"),
 }
 REQUEST: Final[Words] = {
     "pending": _("Open"),

@@ -116,6 +116,7 @@ def hints(frames: Iterable[FeedFrame]) -> dict[str, Any]:
         "requests": sorted(settled),
         "finished": sorted({str(f.invocation) for f in frames if f.event.kind == "tool.completed"}),
         "started": "invocation.admitted" in kinds,
+        "retired": broadcast.RETIRED in kinds,
         "ended": sorted({str(f.invocation) for f in frames if f.event.kind in ENDED}),
     }
 

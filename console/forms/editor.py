@@ -11,6 +11,7 @@ from console import shown
 from console.forms import drafts, fields
 from console.forms import schema as schemas
 from console.forms.drafts import MISSING, Draft, Missing
+from lifecycle_core.application import schemas as schemas_of
 from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
@@ -102,6 +103,8 @@ def from_fields(schema: Json, request: HttpRequest, command: str) -> Editor:
         drafts.adjust(draft, command)
     value, problems = drafts.value(schema, draft, needed=True)
     plain = None if isinstance(value, Missing) else value
+    if problems:
+        problems += further(schemas_of.problems(schema, plain), problems)
     return Editor(
         schema=schema,
         mode="fields",
@@ -110,6 +113,18 @@ def from_fields(schema: Json, request: HttpRequest, command: str) -> Editor:
         value=plain,
         problems=tuple(problems),
     )
+
+
+def further(found: Sequence[Problem], known: Sequence[Problem]) -> list[Problem]:
+    """Return what a schema finds beside what is known: nothing about a place that is empty yet, or about rows that moved."""
+    places = [problem.pointer for problem in known]
+    moved = [rows for rows, _slash, row in (place.rpartition("/") for place in places) if row.isdigit()]
+    return [
+        problem
+        for problem in found
+        if not any(f"{place}/".startswith(f"{problem.pointer}/") for place in places)
+        and not any(problem.pointer.startswith(f"{rows}/") for rows in moved)
+    ]
 
 
 def from_json(schema: Json, text: str, why: str) -> Editor:

@@ -10,17 +10,15 @@ from lifecycle_core.contract.actor import Actor
 @shell.page("GET")
 def index(request: HttpRequest, actor: Actor) -> HttpResponse:
     """List the agents."""
-    return shell.render(
-        request, actor, "agents/index.html", {"agents": queries.agents(actor)}, section="agents"
-    )
+    context = {"agents": queries.agents(actor), "running": running(actor)}
+    return shell.render(request, actor, "agents/index.html", context, section="agents")
 
 
 @shell.page("GET")
 def detail(request: HttpRequest, actor: Actor, name: str) -> HttpResponse:
     """Show one agent."""
-    return shell.render(
-        request, actor, "agents/detail.html", {"agent": queries.agent(actor, name)}, section="agents"
-    )
+    context = {"agent": queries.agent(actor, name), "running": running(actor)}
+    return shell.render(request, actor, "agents/detail.html", context, section="agents")
 
 
 @shell.page("GET")
@@ -28,3 +26,8 @@ def tools(request: HttpRequest, actor: Actor) -> HttpResponse:
     """List the tools and the providers."""
     context = {"tools": queries.tools(actor), "providers": queries.providers(actor)}
     return shell.render(request, actor, "tools/index.html", context, section="tools")
+
+
+def running(actor: Actor) -> set[str]:
+    """Return the providers that can run something here."""
+    return {provider.key for provider in queries.providers(actor) if provider.implemented}

@@ -25,18 +25,24 @@ def index(request: HttpRequest, actor: Actor) -> HttpResponse:
     """List deliveries, newest first."""
     chosen = filters.read(request, FILTERS)
     page = queries.deliveries(actor, cursor=request.GET.get("cursor") or None, **chosen)
-    rows = [(delivery, tally(delivery)) for delivery in page.items]
+    rows = [(delivery, whole(delivery), tally(delivery)) for delivery in page.items]
     context = {"rows": rows, "next": page.next, "filters": chosen, "query": filters.write(chosen)}
-    return shell.render(request, actor, "deliveries/index.html", context, section="deliveries")
+    part = "#rows" if shell.wants_part(request, "rows") else ""
+    return shell.render(request, actor, f"deliveries/index.html{part}", context, section="deliveries")
 
 
 @shell.page("GET")
 def detail(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpResponse:
     """Show a delivery with each of its invocations."""
     delivery = queries.delivery(actor, delivery_id)
-    active = any(invocation.status in ACTIVE for invocation in delivery.invocations)
-    context = {"delivery": delivery, "tally": tally(delivery), "active": active}
-    return shell.render(request, actor, "deliveries/detail.html", context, section="deliveries")
+    context = {
+        "delivery": delivery,
+        "whole": whole(delivery),
+        "tally": tally(delivery),
+        "active": active(delivery),
+    }
+    part = "#rows" if shell.wants_part(request, "rows") else ""
+    return shell.render(request, actor, f"deliveries/detail.html{part}", context, section="deliveries")
 
 
 @shell.page("GET", "POST")
@@ -67,10 +73,9 @@ def retire(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
     delivery = queries.delivery(actor, delivery_id)
     permissions.check_can_retire(actor)
     refusal: errors.Refused | None = None
-    if request.method == "POST" and request.POST.get("typed", "") != delivery.identity:
-        refusal = errors.SchemaInvalid(
-            problems=[errors.Problem("/typed", _("This is not the identity of the delivery."))]
-        )
+    wrong = unconfirmed(request, delivery) if request.method == "POST" else []
+    if wrong:
+        refusal = errors.SchemaInvalid(problems=wrong)
     elif request.method == "POST":
         attempt = attempts.run(
             lambda: deliveries.retire(
@@ -86,6 +91,16 @@ def retire(request: HttpRequest, actor: Actor, delivery_id: uuid.UUID) -> HttpRe
             return redirect("pages:tombstone", attempt.id)
         refusal = attempt
     return asking(request, actor, delivery, "retire", refusal)
+
+
+def unconfirmed(request: HttpRequest, delivery: DeliveryItem) -> list[errors.Problem]:
+    """Return everything that is missing before a delivery may be retired."""
+    problems = []
+    if not request.POST.get("authorization", "").strip():
+        problems.append(errors.Problem("/authorization", _("Something is needed here.")))
+    if request.POST.get("typed", "") != delivery.identity:
+        problems.append(errors.Problem("/typed", _("This is not the identity of the delivery.")))
+    return problems
 
 
 def asking(
@@ -116,3 +131,13 @@ def asking(
 def tally(delivery: DeliveryItem) -> list[tuple[str, int]]:
     """Count the invocations of a delivery by status."""
     return sorted(Counter(invocation.status for invocation in delivery.invocations).items())
+
+
+def active(delivery: DeliveryItem) -> bool:
+    """Tell whether anything of a delivery has not ended."""
+    return any(invocation.status in ACTIVE for invocation in delivery.invocations)
+
+
+def whole(delivery: DeliveryItem) -> str:
+    """Return the aggregate of a delivery; where the contract says that it has ended although a part of it waits, say both."""
+    return "partly" if delivery.process == "terminal" and active(delivery) else delivery.process

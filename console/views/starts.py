@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from console import errors as http
 from console import sentences
 from console.forms import editor
-from console.views import attempts, shell
+from console.views import agents, attempts, shell
 from lifecycle_core.application import invocations, permissions, queries
 from lifecycle_core.application.resources import ActionItem, AgentItem
 from lifecycle_core.contract import errors
@@ -19,9 +19,8 @@ from lifecycle_core.contract.actor import Actor
 def choose(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Show what can be started."""
     permissions.check_can_start(actor)
-    return shell.render(
-        request, actor, "invocations/choose.html", {"agents": queries.agents(actor)}, section="start"
-    )
+    context = {"agents": queries.agents(actor), "running": agents.running(actor)}
+    return shell.render(request, actor, "invocations/choose.html", context, section="start")
 
 
 @shell.page("GET", "POST")
@@ -69,6 +68,7 @@ def filling(
     """Render the form with what was typed and what is wrong with it."""
     context = {
         "agent": agent,
+        "runs": agent.provider in agents.running(actor),
         "action": action,
         "form": form,
         "delivery": request.POST.get("delivery", ""),

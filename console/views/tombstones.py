@@ -18,7 +18,8 @@ def index(request: HttpRequest, actor: Actor) -> HttpResponse:
     chosen = filters.read(request, FILTERS)
     page = queries.tombstones(actor, cursor=request.GET.get("cursor") or None, **chosen)
     context = {"page": page, "filters": chosen, "query": filters.write(chosen)}
-    return shell.render(request, actor, "tombstones/index.html", context, section="tombstones")
+    part = "#rows" if shell.wants_part(request, "rows") else ""
+    return shell.render(request, actor, f"tombstones/index.html{part}", context, section="tombstones")
 
 
 @shell.page("GET")

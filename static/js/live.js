@@ -53,6 +53,7 @@ function of(identity, attribute) {
 function hint(hints) {
   if (hints.inbox) tell("lc:inbox");
   if (hints.started) tell("lc:started");
+  if (hints.retired) tell("lc:retired");
   // A card whose own decision is under way waits for the answer to it.
   const deciding = document.querySelector("#detail .htmx-request");
   for (const identity of hints.requests) pass("lc:changed", identity, "request", deciding);

@@ -9,6 +9,7 @@ from lifecycle_core.application.reading import approvals, inputs, invocations, s
 from lifecycle_core.application.resources import InboxRow, Page
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor, Permission
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.status import TERMINAL, WORKING, Status
 from lifecycle_core.journal.models import Approval, InputRequest, Invocation
@@ -18,6 +19,8 @@ type Group = Literal["mine", "others", "running", "done"]
 GROUPS: Final[tuple[Group, ...]] = ("mine", "others", "running", "done")
 RISKS: Final = {"high": 0, "medium": 1, "low": 2}
 TITLE_CHARACTERS: Final = 200
+# The arguments that tell two calls of a tool apart, the first that there is.
+SUBJECTS: Final = ("path", "url", "to", "recipient", "name", "id")
 MAX_DIGITS: Final = 8
 
 
@@ -136,7 +139,15 @@ def _of_approval(row: Approval) -> InboxRow:
         expires_at=row.expires_at if row.state == "pending" else None,
         claimed_by=row.claimed_by or None,
         invocation=str(row.invocation_id),
+        subject=_subject(stored.reader(row.invocation.delivery_id)(row.arguments)),
     )
+
+
+def _subject(arguments: Json) -> str:
+    """Return what a call is about, in the agent's words; empty where no argument says it."""
+    given = arguments if isinstance(arguments, dict) else {}
+    texts = (value for name in SUBJECTS if isinstance(value := given.get(name), str))
+    return next(texts, "")[:TITLE_CHARACTERS]
 
 
 def _of_input(row: InputRequest) -> InboxRow:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -243,3 +243,36 @@ def test_choices_beyond_what_a_page_can_hold_are_no_list() -> None:
     options: Json = [f"v{number}" for number in range(schema.MOST_OPTIONS + 1)]
     assert schema.kind({"enum": options}) == "json"
     assert schema.kind({"type": "string", "enum": options}) == "lines"
+
+
+ORDER: Final[Json] = {
+    "type": "object",
+    "required": ["name", "count", "sizes"],
+    "properties": {
+        "name": {"type": "string", "maxLength": 3},
+        "count": {"type": "integer", "minimum": 1},
+        "sizes": {"type": "array", "items": {"type": "integer", "maximum": 9}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "marked"),
+    [
+        ({"f/name": "much too long", "f/count": ""}, {"/name", "/count"}),
+        ({"f/name": "a", "f/count": ""}, {"/count"}),
+        ({"f/name": "too long", "f/count": "x", "f/sizes/0": "12"}, {"/name", "/count", "/sizes/0"}),
+        # A row that is empty moves those behind it: nothing is said of them until it is filled in.
+        ({"f/name": "too long", "f/count": "1", "f/sizes/0": "", "f/sizes/1": "12"}, {"/name", "/sizes/0"}),
+    ],
+)
+def test_everything_that_is_wrong_is_said_at_once(typed: dict[str, str], marked: set[str]) -> None:
+    posted = QueryDict(mutable=True)
+    rows = sum(name.startswith("f/sizes/") for name in typed)
+    posted.update({"mode": "fields", "f/sizes#rows": str(rows), **typed})
+    request = HttpRequest()
+    request.method = "POST"
+    request.POST = posted  # type: ignore[assignment]
+    found = editor.of(request, ORDER).problems
+    assert {problem.pointer for problem in found} == marked
+    assert len(found) == len(marked)

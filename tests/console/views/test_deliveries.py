@@ -68,3 +68,34 @@ class TestRetire:
             coordinator, authorization="t", typed=identity, manifest_binding="sha256:" + "0" * 64
         )
         assert wrong.status_code == 403
+
+
+class TestList:
+    def test_a_delivery_that_is_partly_over_says_both(self, people: People, world: World) -> None:
+        world.start(delivery="d-1")
+        page = people("viewer").get(reverse("pages:deliveries")).content.decode()
+        assert "Ended" in page
+        world.start(WRITE, delivery="d-1")
+        page = people("viewer").get(reverse("pages:deliveries")).content.decode()
+        assert "Partly ended" in page
+        for word in ("Completed", "Waiting for people"):
+            assert word in page
+
+    @pytest.mark.parametrize("name", ["deliveries", "tombstones"])
+    def test_the_rows_alone_are_what_stands_in_the_page(
+        self, people: People, world: World, name: str
+    ) -> None:
+        world.start(delivery="d-1")
+        headers = {"HX-Request": "true", "HX-Target": "div#rows"}
+        part = people("viewer").get(reverse(f"pages:{name}"), headers=headers).content.decode()
+        assert part.lstrip().startswith('<div id="rows"')
+        assert "</html>" not in part
+
+
+def test_everything_that_is_missing_before_a_retirement_is_said_at_once(people: People, world: World) -> None:
+    invocation = world.start(delivery="d-1")
+    delivery = queries.invocation(world.host, uuid.UUID(invocation)).delivery_id
+    place = reverse("pages:delivery-retire", args=[delivery])
+    page = people("coordinator").post(place, {"typed": "d-2", "authorization": " ", "key": "k"})
+    assert page.status_code == 422
+    assert page.content.decode().count('class="problem"') == 2

@@ -201,3 +201,10 @@ def test_every_refusal_is_said_in_chinese() -> None:
 def test_the_table_of_sentences_repeats_the_contract() -> None:
     for refusal in (r for r in refusals(errors.Refused) if r.__module__ == errors.__name__):
         assert str(sentences.BY_CODE[refusal.code]) == refusal().sentence
+
+
+def test_requests_of_one_tool_are_told_apart_by_what_they_are_about(people: People, world: World) -> None:
+    world.start(WRITE)
+    page = people("operator").get(reverse("pages:inbox")).content.decode()
+    assert page.count('class="subject"') == 1
+    assert "notes/a.md" in page
