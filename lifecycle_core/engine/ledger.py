@@ -38,6 +38,13 @@ class LedgerClosed(TurnInterrupted):
     """The invocation has ended or another worker holds it: this worker writes nothing more."""
 
 
+class LedgerBroken(Exception):
+    """Something that happened could not be written, for a reason that says nothing about it: this worker must not go on.
+
+    Whoever takes the invocation up reads in the journal what is known, as after the sudden end of a worker.
+    """
+
+
 class Ledger:
     """Collect the facts of one worker's work on one invocation, under one lease."""
 
@@ -51,6 +58,7 @@ class Ledger:
         self._affinity = record.affinity
         self._session_length = 0
         self._claim: Claim | None = None
+        self.broken = False
         self.status: Status = record.status
         self.token = record.token
         self.redact: Callable[[Any], Any] = lambda value: value
@@ -94,8 +102,10 @@ class Ledger:
 
         Raises `LedgerClosed` when the invocation has ended or another worker holds it; what was collected is then kept as late
         facts, where it tells something. Raises `errors.StatusConflict` when the invocation is where it was and only the facts
-        no longer fit, because somebody decided meanwhile what they speak of.
+        no longer fit, because somebody decided meanwhile what they speak of. Raises `LedgerBroken` once anything was lost.
         """
+        if self.broken:
+            raise LedgerBroken
         facts, bodies = tuple(self._facts), tuple(self._messages)
         if not facts:
             return  # Messages alone tell nothing; they go with the next fact.
@@ -107,6 +117,11 @@ class Ledger:
                 raise
             self._keep_late(facts)
             raise LedgerClosed from cause
+        except errors.Refused:
+            raise
+        except BaseException:
+            self.broken = True
+            raise
         self._claim = None
         self.status, self.token = appended.status, appended.token
         self._session_length += len(bodies)

@@ -85,7 +85,9 @@ def _drive(
         raise
     except TurnInterrupted:
         pass  # What was collected so far decides.
-    except Exception as fault:  # noqa: BLE001  (it is logged, without secrets)
+    except Exception as fault:
+        if episode.ledger.broken:
+            raise  # It is no fault of the provider's, and nothing can be said of the turn now.
         # Whatever a provider raises is one failure of the provider (reference: seed-contracts 6).
         episode.log_fault(f"provider {episode.record.provider} failed")
         outcome.note(
