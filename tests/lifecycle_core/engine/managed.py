@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 from uuid import UUID
 
 from lifecycle_core.contract import ports
@@ -34,12 +34,15 @@ class Chat:
         return chat_completions.create(chat_completions.Configuration())
 
 
+@dataclass(frozen=True)
 class Harness:
-    key: Final = dsh.KEY
+    """The harness; the world's clock stands still, so a grace is over only where a test lets time pass."""
+
+    key: ClassVar[str] = dsh.KEY
+    grace_ms: int = 0
 
     def make(self, folder: Path) -> ports.Provider:
-        # The world's clock stands still, so a grace would never be over.
-        return dsh.create(dsh.Configuration(storage=folder, grace_ms=0))
+        return dsh.create(dsh.Configuration(storage=folder, grace_ms=self.grace_ms))
 
 
 DRIVERS: Final[dict[str, Driver]] = {driver.key: driver for driver in (Chat(), Harness())}

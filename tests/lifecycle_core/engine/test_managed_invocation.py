@@ -257,3 +257,19 @@ def test_a_model_that_is_busy_once_is_asked_again(world: World, agent: Managed) 
     [failed] = world.of_kind(invocation, "model.failed")
     assert (failed["code"], failed["retry_after_ms"], failed["retried"]) == ("SERVER", 1_000, True)
     assert len(pauses.waited) == 1
+
+
+# The grace: a session that is costly to restore is not, where people are quick.
+
+
+@needs_harness
+def test_a_harness_whose_question_is_answered_in_time_runs_on_in_one_process(
+    world: World, tmp_path: Path
+) -> None:
+    with m.managed(world, m.Harness(grace_ms=20_000), tmp_path) as agent:
+        invocation = world.start(calls(call(w.SEND, to="x")), complete())
+        pauses = w.Pauses(world, lambda: world.decide(world.approval(invocation)))
+        world.drive(invocation, interruption=pauses)
+        assert world.status(invocation) == "completed"
+        assert (agent.provider.opened, agent.provider.restored, len(pauses.waited)) == (1, 0, 1)
+        assert world.tools[w.SEND].arguments == [{"to": "x"}]
