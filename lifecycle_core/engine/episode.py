@@ -106,6 +106,7 @@ class Episode:
         """Keep leased secrets out of everything that is noted from now on."""
         self.redactor = Redactor(secrets)
         self.ledger.redact = self.redactor.redact
+        self.ledger.redact_message = self.redactor.message
 
     def stream(self) -> Stream:
         """Return what keeps leased secrets out of streamed text, also where one is split over chunks."""

@@ -62,6 +62,7 @@ class Ledger:
         self.status: Status = record.status
         self.token = record.token
         self.redact: Callable[[Any], Any] = lambda value: value
+        self.redact_message: Callable[[bytes], bytes] = lambda message: message
 
     @property
     def next_token(self) -> int:
@@ -95,7 +96,7 @@ class Ledger:
 
     def keep(self, message: bytes) -> None:
         """Remember a session message for the next commit, without any leased secret."""
-        self._messages.append(self.redact(message.decode()).encode())
+        self._messages.append(self.redact_message(message))
 
     def commit(self, *, release: bool = False) -> None:
         """Write what was collected in one transaction.

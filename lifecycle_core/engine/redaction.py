@@ -40,6 +40,19 @@ class Redactor:
         """Return a JSON value without secrets in any string at any depth, keys and numbers included."""
         return self._redacted(value) if self._may_cover(value) else value
 
+    def message(self, message: bytes) -> bytes:
+        """Return a message of a session without secrets: in JSON, also where they are quoted deeper than text shows."""
+        text = self.text(message.decode())
+        if self._any is None or "\\" not in text:
+            return text.encode()
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text.encode()
+        if not self.contains_secret(value):
+            return text.encode()
+        return json.dumps(self.redact(value), ensure_ascii=False, separators=(",", ":")).encode()
+
     def contains_secret(self, value: Json) -> bool:
         """Tell whether a JSON value carries a secret anywhere."""
         return self._may_cover(value) and self._covers(value)

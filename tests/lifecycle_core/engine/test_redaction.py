@@ -95,6 +95,23 @@ def test_innocent_text_is_not_held_back() -> None:
     assert stream.finish() == ""
 
 
+@pytest.mark.parametrize("levels", range(3))
+def test_in_a_message_a_secret_is_found_however_deep_it_is_quoted(levels: int) -> None:
+    told = CANARY
+    for _ in range(levels):
+        told = json.dumps(told)[1:-1]
+    call: Any = {"function": {"arguments": json.dumps({"body": f"key={told}"})}}
+    message = json.dumps({"role": "assistant", "tool_calls": [call]}).encode()
+    shown = Redactor([CANARY]).message(message)
+    assert b"sk-Canary" not in shown
+    assert json.loads(json.loads(shown)["tool_calls"][0]["function"]["arguments"]) == {"body": f"key={MARK}"}
+
+
+@pytest.mark.parametrize("message", [b'{"a":"b\\n"}', b"no JSON \\ at all", '{"ä":"\\\\ö"}'.encode()])
+def test_a_message_without_a_secret_stays_byte_for_byte(message: bytes) -> None:
+    assert Redactor([CANARY]).message(message) == message
+
+
 @given(
     secrets=st.lists(st.text("ab%+", min_size=1, max_size=5), max_size=3),
     pieces=st.lists(st.text("ab%+26c", max_size=6), max_size=8),
