@@ -1,17 +1,17 @@
 """Unknown invocations: what is open, and saying what became of it."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from ninja import Router, Schema
-from pydantic import Field
 
 from console.api import wire
 from console.api.authentication import Request
 from console.api.invocations import Invocation
 from console.api.shapes import Instant, Json, Page
 from lifecycle_core.application import resolutions, resources
-from lifecycle_core.contract import resolution
+from lifecycle_core.contract import errors, resolution
+from lifecycle_core.contract.errors import Problem
 
 router = Router(tags=["invocations"])
 
@@ -29,19 +29,27 @@ class Intent(Schema):
     intended_at: Instant
 
 
-class Happened(wire.Body):
+class Finding(wire.Body):
+    """What became of a call: one that happened has a `result`, of one that did not `then` says whether it runs after all."""
+
     call: wire.Word
-    finding: Literal["happened"]
-    result: Any
+    finding: Literal["happened", "did-not-happen"]
+    result: Any = None
+    then: Literal["run", "error"] | None = None
 
+    def problems(self, pointer: str) -> list[Problem]:
+        """Return which of the two is missing, and which does not belong here."""
+        expected = "result" if self.finding == "happened" else "then"
+        return [
+            Problem(f"{pointer}/{name}", f"{self.finding} takes {'a' if name == expected else 'no'} {name}")
+            for name in ("result", "then")
+            if (name in self.model_fields_set) != (name == expected)
+        ]
 
-class DidNotHappen(wire.Body):
-    call: wire.Word
-    finding: Literal["did-not-happen"]
-    then: Literal["run", "error"]
-
-
-Finding = Annotated[Happened | DidNotHappen, Field(discriminator="finding")]
+    def found(self) -> resolution.Finding:
+        """Return it as the core says it."""
+        happened = self.finding == "happened"
+        return resolution.Finding(call=self.call, happened=happened, result=self.result, then=self.then or "")
 
 
 class Resolve(wire.Body):
@@ -61,17 +69,14 @@ def intents(request: Request, invocation: UUID) -> dict[str, object]:
 def resolve(
     request: Request, invocation: UUID, body: Resolve, key: wire.Key = None
 ) -> resources.InvocationItem:
+    problems = [p for index, call in enumerate(body.calls) for p in call.problems(f"/calls/{index}")]
+    if problems:
+        raise errors.SchemaInvalid(problems=problems)
     return resolutions.resolve(
         request.auth,
         invocation,
         outcome=body.outcome,
         reason=body.reason,
-        findings=[_finding(call) for call in body.calls],
+        findings=[call.found() for call in body.calls],
         key=key,
     )
-
-
-def _finding(call: Happened | DidNotHappen) -> resolution.Finding:
-    if isinstance(call, Happened):
-        return resolution.Finding(call=call.call, happened=True, result=call.result)
-    return resolution.Finding(call=call.call, happened=False, then=call.then)

@@ -74,6 +74,14 @@ MATRIX: Final = {
     ("POST", "invocations/{uuid:invocation}/continue"): Row(
         frozenset({"operator", "owner"}), lambda _: {"episode": {}, "response": RESPONSE}, status=409
     ),
+    ("GET", "invocations/{uuid:invocation}/open-intents"): Row(READERS, own=True),
+    # It is known how this one stands: a coordinator is told so, and nothing has happened.
+    ("POST", "invocations/{uuid:invocation}/resolve"): Row(
+        frozenset({"coordinator", "owner"}), lambda _: {"outcome": "failed", "reason": "x"}, status=409
+    ),
+    ("GET", "affinities"): Row(READERS, own=True),
+    ("GET", "affinities/{uuid:affinity}"): Row(READERS, own=True),
+    ("GET", "leases"): Row(READERS, own=True),
     ("GET", "approvals"): Row(READERS, own=True),
     ("GET", "approvals/{uuid:approval}"): Row(READERS, own=True),
     ("POST", "approvals/{uuid:approval}/decision"): Row(frozenset({"operator", "owner"}), decision),
@@ -114,6 +122,7 @@ def things(api: Api, world: World) -> dict[str, Any]:
         "delivery": delivery,
         "tombstone": retired,
         "uuid:invocation": approval.invocation,
+        "uuid:affinity": api.get("affinities").json()["items"][0]["id"],
         "uuid:approval": approval.id,
         "uuid:input": question.id,
         "digest": approval.request_digest,
@@ -175,7 +184,7 @@ def test_each_role_may_exactly_what_the_matrix_says(
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_nobody_gets_401(api: Api, operation: tuple[str, str]) -> None:
     things = dict.fromkeys(["name", "key", "delivery", "tombstone"], "x") | dict.fromkeys(
-        ("uuid:invocation", "uuid:approval", "uuid:input"), NOT_THERE
+        ("uuid:invocation", "uuid:affinity", "uuid:approval", "uuid:input"), NOT_THERE
     )
     for who in (None, "", "lcc_nobody", "lcc_" + "0" * 49):
         response = send(api, operation, {**things, "digest": DIGEST}, who)
@@ -199,7 +208,7 @@ def test_what_is_not_yours_is_not_there(api: Api, things: dict[str, Any], operat
 
 
 def test_lists_hold_only_what_is_yours(api: Api, things: dict[str, Any]) -> None:
-    for path in ("deliveries", "invocations", "approvals", "inputs"):
+    for path in ("affinities", "deliveries", "invocations", "approvals", "inputs"):
         assert api.get(path).json()["items"]
         for who in (f"owner@{ELSEWHERE}", STRANGER):
             assert api.get(path, who).json()["items"] == []
@@ -224,7 +233,7 @@ def test_another_method_is_not_allowed_and_the_answer_says_which_are(
     api: Api, world: World, path: str
 ) -> None:
     things = dict.fromkeys(["name", "key", "delivery", "tombstone"], "x") | dict.fromkeys(
-        ("uuid:invocation", "uuid:approval", "uuid:input"), NOT_THERE
+        ("uuid:invocation", "uuid:affinity", "uuid:approval", "uuid:input"), NOT_THERE
     )
     allowed = {method for method, known in MATRIX if known == path}
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - allowed:
