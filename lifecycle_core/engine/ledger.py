@@ -20,7 +20,7 @@ from lifecycle_core.contract.ports import (
     SessionMessages,
     TurnInterrupted,
 )
-from lifecycle_core.contract.status import TERMINAL, Status
+from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import machine
 
 log = logging.getLogger(__name__)
@@ -156,16 +156,15 @@ class Ledger:
         )
         if not late:
             return
-        transitions = machine.transitions(late, {*TERMINAL, Status.UNKNOWN})
         change = Change(
             invocation=self._invocation,
             actor=self._actor,
             at_ms=self._clock.now_ms(),
-            transitions=transitions,
+            transitions=machine.transitions(late, Status),
             events=late,
         )
         try:
             self._journal.append(change)
         except errors.Refused as refusal:
-            # Retired, or another worker is at it: what came late has no journal to be kept in.
+            # Retired meanwhile: what came late has no journal to be kept in.
             log.warning("late facts of %s dropped: %s", self._invocation, refusal)

@@ -8,7 +8,8 @@ Rule 4: terminal statuses have absorbing rows only; so a late fact can be kept w
 
 An invocation is `starting` until its native session is open, `running` while a worker drives it, and `awaiting-input` when
 it waits for people and holds nothing: no worker, no credential, no session. Answers are facts: they may arrive while the
-invocation still runs (another call of the same turn is being executed), so `running` absorbs them too.
+invocation still runs (another call of the same turn is being executed), so `running` absorbs them too. What a worker delivers
+after it has lost its lease is a late fact, wherever the one that took over has got to meanwhile.
 
 Reference: seed-contracts 5, DESIGN section 4. `docs/statuses.md` is generated from this table.
 """
@@ -31,6 +32,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     None: {events.InvocationAdmitted: Status.STARTING},
     Status.STARTING: {
         events.InvocationClaimed: Status.STARTING,
+        events.LateResult: Status.STARTING,
         events.SessionOpened: Status.RUNNING,
         events.SessionRestored: Status.RUNNING,
         events.InvocationFailed: Status.FAILED,
@@ -44,6 +46,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
         **_absorb(events.ASKED, Status.RUNNING),
         **_absorb(events.RESOLVED, Status.RUNNING),
         **_absorb(events.CLOSED, Status.RUNNING),
+        events.LateResult: Status.RUNNING,
         events.TurnSuspended: Status.AWAITING_INPUT,
         events.InvocationCompleted: Status.COMPLETED,
         events.InvocationFailed: Status.FAILED,
@@ -54,6 +57,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     Status.AWAITING_INPUT: {
         **_absorb(events.RESOLVED, Status.AWAITING_INPUT),
         **_absorb(events.CLOSED, Status.AWAITING_INPUT),
+        events.LateResult: Status.AWAITING_INPUT,
         events.ToolCompleted: Status.AWAITING_INPUT,
         events.InvocationResumed: Status.RUNNING,
         events.InvocationInvalidated: Status.INVALID,

@@ -45,7 +45,7 @@ EXPECTED: Final[dict[str, str]] = {
     "input.declined": "running= awaiting-input=",
     "input.expired": "running= awaiting-input=",
     "input.cancelled": "running= awaiting-input= unknown=",
-    "late.result": "completed= failed= invalid= cancelled= unknown=",
+    "late.result": "starting= running= awaiting-input= completed= failed= invalid= cancelled= unknown=",
     "late.answer": "completed= failed= invalid= cancelled= unknown=",
     "late.provider": "completed= failed= invalid= cancelled= unknown=",
     "delivery.retired": "",

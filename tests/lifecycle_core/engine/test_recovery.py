@@ -412,6 +412,7 @@ def test_a_worker_without_its_lease_says_nothing_more(world: World) -> None:
     invocation = world.start(calls(call(w.LOOK, "x")), complete())
     assert world.drive(invocation, "w1") == w.RUNNING
     assert world.results(invocation) == {}
+    assert [late["detail"]["content"] for late in world.of_kind(invocation, "late.result")] == ["too late"]
     assert len(world.seen) == 1
     assert world.store.load(invocation).worker == "w2"
     world.die()
