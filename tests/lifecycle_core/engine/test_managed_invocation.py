@@ -244,10 +244,10 @@ def test_a_request_without_the_capability_is_a_failure_of_the_protocol(world: Wo
     assert "action-interaction" in world.disposition(invocation)["detail"]
 
 
-# The wire itself: what passes is asked again, for every provider the same way.
+# The wire itself: what passes is asked again.
 
 
-@everywhere
+@short
 def test_a_model_that_is_busy_once_is_asked_again(world: World, agent: Managed) -> None:
     replies: Iterator[Reply] = iter([Refusal(status=503, message="busy", retry_after="1"), complete()])
     invocation = world.start(lambda request: next(replies))
