@@ -1,13 +1,15 @@
 """A turn that stays open for a while, so that a session that is costly to restore need not be."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
+from django.db import connections
 
 from lifecycle_core.application import expiry, invocations, work
-from lifecycle_core.contract import ports
+from lifecycle_core.contract import events, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.engine.interruption import Interruption
 from tests.lifecycle_core.engine import world as w
@@ -16,6 +18,7 @@ from tests.lifecycle_core.engine.world import NativeProvider, Pauses, World
 pytestmark = pytest.mark.django_db
 
 GRACE: Final = 10_000
+WAIT: Final = 20
 
 
 def proposed(id: str, tool: str = w.SEND, **arguments: Json) -> ports.ProposedCall:
@@ -288,6 +291,33 @@ def test_a_call_whose_outcome_is_unknown_ends_the_wait(world: World) -> None:
     world.tools[w.SEND].act = lose
     driven(world, lambda: world.decide(world.approval(invocation)), invocation=invocation)
     assert world.status(invocation) == "unknown"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_from_another_connection_reaches_the_turn_that_waits(world: World) -> None:
+    """With real waiting, in two threads: the worker's and that of whoever decides."""
+    provider, told = calling(world, [proposed("c1")])
+    invocation, asked = world.start(), threading.Event()
+
+    def notice(change: ports.Change) -> None:
+        if any(isinstance(fact, events.ApprovalRequested) for fact in change.events):
+            asked.set()
+
+    def drive() -> None:
+        try:
+            work.drive(invocation, "w1", Interruption())
+        finally:
+            connections.close_all()
+
+    world.store.after = notice
+    worker = threading.Thread(target=drive)
+    worker.start()
+    assert asked.wait(WAIT)
+    world.decide(world.approval(invocation))
+    worker.join(WAIT)
+    assert not worker.is_alive()
+    assert world.status(invocation) == "completed"
+    assert (told.last["c1"][0], provider.restored) == ("executed", [])
 
 
 # The wait itself.

@@ -218,6 +218,18 @@ def test_a_shared_session_that_cannot_be_restored_is_never_replaced_by_a_fresh_o
     assert len(provider.opened) == 1
 
 
+def test_another_shared_session_than_the_bound_one_is_disposed_of_and_never_run(world: World) -> None:
+    world.apply("worker", session='{ scope = "data-bound", isolation = "shared", source = "customer" }')
+    provider = NativeProvider([emitting(COMPLETION)])
+    world.providers["chat-completions"] = provider
+    world.run(input={"customer": 7}, delivery="d1")
+    provider.come_back_as = "native-other"
+    second = world.run(input={"customer": 7}, delivery="d1")
+    assert (world.status(second), world.disposition(second)["reason"]) == ("unknown", "CALL_INTERRUPTED")
+    [restored] = provider.restored
+    assert (restored.disposed, restored.secret, len(provider.opened)) == (1, "", 1)
+
+
 # 21
 
 
