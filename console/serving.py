@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.utils.module_loading import import_string
 
 from console.consumers.pressure import Server
-from lifecycle_core.application import server
+from lifecycle_core.application import server, sessions
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ def alone() -> Iterator[None]:
     with server.sole():
         server.finish_restore()
         call_command("migrate", verbosity=0, interactive=False)
+        sessions.forget_retired()
         yield
 
 

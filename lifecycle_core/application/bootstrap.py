@@ -28,6 +28,7 @@ from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.providers import chat_completions, shells
 from lifecycle_core.providers.dsh import provider as dsh
 from lifecycle_core.providers.dsh import release
+from lifecycle_core.providers.dsh import storage as dsh_storage
 from lifecycle_core.providers.registry import Registry
 from lifecycle_core.tools import catalogue
 from lifecycle_core.tools.workflow import Workflow
@@ -81,6 +82,12 @@ def _dsh() -> dsh.Configuration:
         grace_ms=settings.LIFECYCLE_DSH_GRACE_SECONDS * 1000,
         start_seconds=float(settings.LIFECYCLE_DSH_START_SECONDS),
     )
+
+
+@cache
+def native_sessions() -> dsh_storage.Storage:
+    """Return where the sessions lie that are kept outside of the journal, also those of a provider that cannot run now."""
+    return dsh_storage.Storage(settings.LIFECYCLE_DSH_STORAGE)
 
 
 def implemented(key: str) -> bool:

@@ -1,11 +1,12 @@
 """Cancel and retire deliveries."""
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application import bootstrap, commands, permissions, queries, sessions
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
 from lifecycle_core.contract import errors
@@ -73,7 +74,8 @@ def retire(
     body: Json = {"delivery": str(delivery), "authorization": authorization, "bindings": bindings}
 
     def run() -> UUID:
-        return bootstrap.control().retire(
+        natives = sessions.of(delivery)
+        retired = bootstrap.control().retire(
             actor.tenant,
             delivery,
             authorization=authorization,
@@ -81,6 +83,8 @@ def retire(
             manifest_binding=manifest_binding,
             activation_binding=activation_binding,
         )
+        transaction.on_commit(partial(sessions.forget, natives), robust=True)
+        return retired
 
     return queries.tombstone(actor, commands.Command.of("retire", key, body).once(actor, run))
 

@@ -3,7 +3,7 @@
 The engine has no clock, database or network of its own; all of that comes through these protocols.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -343,7 +343,7 @@ class KeepsSessions(Protocol):
     def forget(self, tenant: str, affinity: str) -> None:
         """Delete all native sessions of an affinity; harmless when repeated. To be called once its retirement is committed."""
 
-    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
         """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated."""
 
 

@@ -1,7 +1,7 @@
 """Open or exactly restore sessions of the harness."""
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -56,7 +56,7 @@ class NotInstalled(shells.Shell):
         """Delete the native sessions of an affinity; harmless when repeated."""
         self._storage.forget(tenant, affinity)
 
-    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
         """Delete the native sessions of all but these affinities; harmless when repeated."""
         self._storage.keep_only(known)
 
@@ -87,7 +87,7 @@ class DshHeadless:
         """Delete the native sessions of an affinity; harmless when repeated."""
         self._storage.forget(tenant, affinity)
 
-    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
+    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
         """Delete the native sessions of all but these affinities; harmless when repeated."""
         self._storage.keep_only(known)
 

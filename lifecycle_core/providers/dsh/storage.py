@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -47,12 +47,24 @@ class Storage:
         if home.exists():
             shutil.rmtree(home)
 
-    def keep_only(self, known: Collection[tuple[str, str]]) -> None:
-        """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated."""
+    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
+        """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated.
+
+        What is known is read after what is there: an affinity is known before it has a home.
+        """
+        homes = {found.name: found for found in self.root.glob("*") if HOME.fullmatch(found.name)}
+        if not homes:
+            return
         kept = {self.home(tenant, affinity).name for tenant, affinity in known}
-        for found in self.root.glob("*"):
-            if HOME.fullmatch(found.name) and found.name not in kept:
-                shutil.rmtree(found)
+        for name in homes.keys() - kept:
+            shutil.rmtree(homes[name])
+
+    def files(self) -> dict[str, Path]:
+        """Return every session log, by its path below the root."""
+        found = self.root.glob(f"*/{composition.SESSIONS}/*/*/{LOG}")
+        return {
+            str(path.relative_to(self.root)): path for path in found if HOME.fullmatch(path.parents[3].name)
+        }
 
 
 def log(home: Path, identity: str) -> Path:

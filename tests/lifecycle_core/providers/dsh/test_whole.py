@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from lifecycle_core.application import bootstrap, deliveries, sessions
 from lifecycle_core.contract import ports
 from lifecycle_core.engine.services import Timing
 from lifecycle_core.providers.dsh import provider
+from lifecycle_core.providers.dsh.composition import UNPACKED
+from lifecycle_core.providers.dsh.storage import Storage
 from lifecycle_core.testing.model_server import ModelServer
-from tests.lifecycle_core.engine.world import SECRET, Killed, World, ask, call, calls, complete
+from tests.lifecycle_core.engine.world import ANN, SECRET, Killed, World, ask, call, calls, complete
 from tests.lifecycle_core.providers.dsh.conftest import needs_harness
 
 pytestmark = needs_harness
@@ -17,10 +22,16 @@ pytestmark = needs_harness
 
 @pytest.fixture
 def world(db: None, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[World]:
-    """Return a core whose agent runs in the harness."""
+    """Return a core whose agent runs in the harness, and that keeps what belongs to it in a folder of its own."""
     made = World(Timing())
     made.install(monkeypatch)
-    headless = provider.create(provider.Configuration(storage=folder, grace_ms=0))
+    storage = folder / "whole"
+    storage.mkdir(exist_ok=True)
+    if not (storage / UNPACKED).exists():
+        (storage / UNPACKED).symlink_to(folder / UNPACKED)
+    monkeypatch.setattr(bootstrap, "native_sessions", lambda: Storage(storage))
+    # No grace: the time of this core stands still.
+    headless = provider.create(provider.Configuration(storage=storage, grace_ms=0))
     made.providers[provider.KEY] = headless
     with ModelServer(made._script, secret=SECRET) as server:
         made.apply("harnessed", provider=f'"{provider.KEY}"', base_url=f'"{server.base_url}"')
@@ -28,7 +39,9 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[W
     headless.dispose()
 
 
-def test_an_agent_in_the_harness_asks_is_approved_and_completes(world: World) -> None:
+def test_an_agent_in_the_harness_asks_is_approved_completes_and_is_retired_with_its_session(
+    world: World, django_capture_on_commit_callbacks: Any
+) -> None:
     invocation = world.run(
         calls(call("look", n=1), call("send", to="you"), text="I act."), complete(), agent="harnessed"
     )
@@ -46,6 +59,17 @@ def test_an_agent_in_the_harness_asks_is_approved_and_completes(world: World) ->
     )
     assert [event["opaque_identity"] for event in restored] == [event["opaque_identity"] for event in opened]
     assert all(lease.released for lease in world.leases)
+    native = bootstrap.native_sessions()
+    sessions.forget_retired()
+    assert len(native.files()) == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        deliveries.retire(ANN, UUID(world.item(invocation).delivery_id), authorization="ticket 1")
+    assert not native.files()
+    assert not list(native.root.glob("[0-9a-f]*"))
+    # A crash right after the retirement would leave it to the next start.
+    native.home("default", "retired").mkdir()
+    sessions.forget_retired()
+    assert not list(native.root.glob("[0-9a-f]*"))
 
 
 def test_an_agent_in_the_harness_asks_people_and_is_answered(world: World) -> None:
