@@ -3,14 +3,21 @@
 Every keyword that is not known here makes a schema invalid, wherever it stands, so that no rule is ever skipped because nobody
 understood it. Nothing raises: what cannot be judged is a problem, and a problem means "not valid". The details are fixed
 sentences; only numbers and type names vary.
+
+It means what JSON Schema means, but for this: a length counts UTF-16 code units; a value outside exact JSON (whole numbers
+beyond 2^53, half a surrogate pair) matches nothing, not even the empty schema; a pattern has neither look-around nor
+back-references and a bounded size; `true` and `false` are schemas only in `additionalProperties`.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.engine import patterns
+
+log = logging.getLogger(__name__)
 
 MAX_DEPTH: Final = 64
 MAX_STEPS: Final = 200_000
@@ -160,8 +167,16 @@ _FORMS: Final[Mapping[str, Callable[[Any, str, int], Iterator[Problem]]]] = {
 def validate(schema: Any, value: Any) -> list[Problem]:
     """Return where a value does not match a schema; the pointers point into the value.
 
-    A malformed schema matches nothing, and neither does a value that is not exact JSON.
+    A malformed schema matches nothing, and neither does a value that is not exact JSON. A fault of ours is "not valid", too.
     """
+    try:
+        return _judged(schema, value)
+    except Exception as fault:  # noqa: BLE001  (it is logged, without the value)
+        log.error("a value could not be judged: %s", type(fault).__name__)
+        return [Problem("", "cannot be checked, because something went wrong here")]
+
+
+def _judged(schema: Any, value: Any) -> list[Problem]:
     if check_form(schema):
         return [Problem("", "cannot be checked, because its schema is not valid")]
     if _canonical(value) is None:

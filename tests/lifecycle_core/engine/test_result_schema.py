@@ -1,5 +1,6 @@
 """The closed schema subset means what JSON Schema means, refuses what it does not know, and never raises or hangs."""
 
+import re
 import time
 from collections import UserDict
 from decimal import Decimal
@@ -74,6 +75,49 @@ def test_it_agrees_with_a_complete_implementation(schema: Any, value: Any) -> No
     assert (validate(schema, value) == []) == reference.is_valid(value)
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "ours", "theirs"),
+    [
+        ({"maxLength": 1}, "\U0001f600", False, True),
+        ({"minLength": 2}, "\U0001f600", True, False),
+        ({}, 2**53, False, True),
+        ({"type": "integer"}, -(2**60), False, True),
+        ({"properties": {"a": {"format": "date"}}}, {}, False, True),
+        ({"properties": {"a": {"minContains": 1}}}, {"b": 1}, False, True),
+        ({"properties": {"a": True}}, {}, False, True),
+        ({"pattern": "^(?=a)"}, "a", False, True),
+        ({"items": {"$ref": "#"}}, [], False, True),
+    ],
+)
+def test_where_it_differs_from_a_complete_implementation_it_means_to(
+    schema: Any, value: Any, ours: bool, theirs: bool
+) -> None:
+    assert (validate(schema, value) == []) is ours
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value) is theirs
+
+
+@given(
+    schema=schemas,
+    value=values,
+    unknown=st.sampled_from(["format", "$ref", "if", "const ", "Type", "contains"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_keyword_that_is_not_known_spoils_every_schema_wherever_it_stands(
+    schema: Any, value: Any, unknown: str
+) -> None:
+    assert validate({"properties": {"nowhere in the value": {**schema, unknown: True}}}, value) != []
+    assert validate({"anyOf": [{}, {"not": {unknown: 1, **schema}}]}, value) != []
+
+
+@given(schema=schemas, value=values)
+@settings(max_examples=100, deadline=None)
+def test_words_about_a_schema_change_no_verdict(schema: Any, value: Any) -> None:
+    described = {**schema, "title": "t", "description": "d", "$schema": "s", "$id": "i"}
+    assert validate(described, value) == validate(schema, value)
+    assert (validate({"not": schema}, value) == []) is (validate(schema, value) != [])
+    assert (validate({"allOf": [schema, {}]}, value) == []) is (validate(schema, value) == [])
+
+
 anything = st.recursive(
     st.none()
     | st.booleans()
@@ -98,6 +142,17 @@ anything = st.recursive(
 def test_it_never_raises(schema: Any, value: Any) -> None:
     check_form(schema)
     validate(schema, value)
+
+
+@pytest.mark.parametrize("broken", ["_canonical", "check_form", "_number"])
+def test_a_fault_of_ours_is_no_pass(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("sk-secret")
+
+    assert validate({"minimum": 1}, 1) == []
+    monkeypatch.setattr(result_schema, broken, fail)
+    [problem] = validate({"minimum": 1}, 1)
+    assert "secret" not in problem.detail
 
 
 # ------------------------------------------------------------------------------------------------------ the schema itself
@@ -275,6 +330,15 @@ def test_no_pattern_hangs(pattern: str, text: str) -> None:
     began = time.process_time()
     assert validate({"pattern": pattern}, text) != []
     assert time.process_time() - began < 4
+
+
+def test_control_an_engine_that_backtracks_does_hang() -> None:
+    def spent(length: int) -> float:
+        began = time.process_time()
+        assert re.search("(a+)+$", "a" * length + "!") is None
+        return time.process_time() - began
+
+    assert spent(20) > 4 * spent(14)  # doubles with every letter, and 60,000 of them are matched above
 
 
 @pytest.mark.parametrize(
