@@ -1,4 +1,4 @@
-"""Back up and restore the embedded database with its keys. Whoever may run commands on the server may do this."""
+"""Back up and restore the embedded database, its keys and native sessions. Whoever may run commands here may do this."""
 
 from pathlib import Path
 
@@ -13,7 +13,12 @@ from lifecycle_core.journal import backup
 def write(file: Path) -> None:
     """Write a backup while everything goes on, replacing the file in one step. Raises `errors.ConfigurationInvalid`."""
     _check_embedded()
-    backup.write(file, keys=settings.LIFECYCLE_KEYS, at_ms=bootstrap.clock().now_ms())
+    backup.write(
+        file,
+        keys=settings.LIFECYCLE_KEYS,
+        at_ms=bootstrap.clock().now_ms(),
+        native=bootstrap.native_sessions().files,
+    )
 
 
 def restore(file: Path) -> None:
@@ -22,7 +27,8 @@ def restore(file: Path) -> None:
     Raises `errors.ConfigurationInvalid` for a file that is no backup, and while a server runs on the data folder.
     """
     _check_embedded()
-    backup.restore(file, data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS)
+    native = bootstrap.native_sessions().root
+    backup.restore(file, data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS, native=native)
 
 
 def _check_embedded() -> None:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from django.conf import settings
 from django.db import connection
 
+from lifecycle_core.application import bootstrap
 from lifecycle_core.journal import backup, sole_server
 
 
@@ -16,4 +17,5 @@ def sole() -> AbstractContextManager[None]:
 def finish_restore() -> None:
     """Carry out a restore that was made ready and interrupted; call it before serving."""
     if connection.vendor == "sqlite":
-        backup.finish(data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS)
+        native = bootstrap.native_sessions().root
+        backup.finish(data=settings.LIFECYCLE_DATA, keys=settings.LIFECYCLE_KEYS, native=native)

@@ -1,7 +1,8 @@
 """Back the embedded database up while it serves, and restore it, all or nothing.
 
-A backup is one file: the database (large values lie in it), the keys that its secrets need, and a list of both with their
-digests. It is as secret as the keys.
+A backup is one file: the database (large values lie in it), the keys that its secrets need, the logs of native sessions that
+lie outside of the database, and a list of all with their digests. It is as secret as the keys. The logs only grow, and are
+read after the database: so a restored one never lacks what the restored journal says that it holds.
 
 A restore first makes everything ready beside the database and marks that as complete; only then it touches what is there.
 After the mark a crash is no half: `finish` does the rest again. Cursors of before do not fit what is restored, so each feed
@@ -15,7 +16,7 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,6 +31,7 @@ FORMAT: Final = "lifecycle-console-backup-1"
 MANIFEST: Final = "manifest.json"
 DATABASE: Final = "database.sqlite3"
 KEYS: Final = "keys"
+NATIVE: Final = "native"
 STAGING: Final = "restoring"
 READY: Final = "ready"
 KEPT: Final = ".before-restore"
@@ -37,8 +39,18 @@ PATIENCE: Final = 30.0
 NEW_EPOCHS: Final = "UPDATE journal_feedhead SET epoch = lower(hex(randomblob(16)))"
 
 
-def write(file: Path, *, keys: Path, at_ms: int, using: str = "default") -> None:
-    """Write a backup, replacing the file in one step; commits go on meanwhile. Raises `errors.ConfigurationInvalid`."""
+def write(
+    file: Path,
+    *,
+    keys: Path,
+    at_ms: int,
+    native: Callable[[], Mapping[str, Path]] = dict,
+    using: str = "default",
+) -> None:
+    """Write a backup, replacing the file in one step; commits go on meanwhile. Raises `errors.ConfigurationInvalid`.
+
+    `native` tells the logs of native sessions by their path in their folder, once the database is copied.
+    """
     connection = connections[using]
     _database(using)
     connection.ensure_connection()
@@ -48,17 +60,23 @@ def write(file: Path, *, keys: Path, at_ms: int, using: str = "default") -> None
             connection.connection.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
         files = {DATABASE: copy} | {f"{KEYS}/{key.name}": key for key in _key_files(keys)}
+        files |= _native_files(native(), Path(folder) / NATIVE)
         archive = Path(folder) / "archive"
         _pack(archive, files, at_ms)
         archive.replace(file)
     _sync(file.parent)
 
 
-def restore(file: Path, *, data: Path, keys: Path, using: str = "default") -> None:
-    """Replace database and keys by those of a backup. Raises `errors.ConfigurationInvalid` while a server runs on the data
-    folder, and for a file that is no backup or is damaged; then nothing has changed."""
+def restore(
+    file: Path, *, data: Path, keys: Path, native: Path | None = None, using: str = "default"
+) -> None:
+    """Replace database, keys and native sessions by those of a backup.
+
+    Raises `errors.ConfigurationInvalid` while a server runs on the data folder, and for a file that is no backup or is damaged;
+    then nothing has changed.
+    """
     with sole_server.hold(data):
-        finish(data=data, keys=keys, using=using)
+        finish(data=data, keys=keys, native=native, using=using)
         staging = data / STAGING
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
@@ -69,15 +87,17 @@ def restore(file: Path, *, data: Path, keys: Path, using: str = "default") -> No
             raise errors.ConfigurationInvalid(detail=f"{file} cannot be restored: {cause}") from cause
         (staging / READY).touch()
         _sync(staging)
-        finish(data=data, keys=keys, using=using)
+        finish(data=data, keys=keys, native=native, using=using)
 
 
-def finish(*, data: Path, keys: Path, using: str = "default") -> bool:
+def finish(*, data: Path, keys: Path, native: Path | None = None, using: str = "default") -> bool:
     """Carry out a restore that was made ready; true if there was one. Call it before serving: the last one may have crashed."""
     staging = data / STAGING
     if not (staging / READY).exists():
         return False
     _restore_keys(staging / KEYS, keys)
+    if native is not None:
+        _restore_native(staging / NATIVE, native)
     with _locked(_database(using)) as path, closing(sqlite3.connect(staging / DATABASE)) as source:
         _copy_into(path, source)
     (staging / READY).unlink()
@@ -131,6 +151,35 @@ def _restore_keys(staged: Path, keys: Path) -> None:
         _sync(fresh)
         fresh.replace(place)
     _sync(keys)
+
+
+def _native_files(found: Mapping[str, Path], copies: Path) -> dict[str, Path]:
+    """Copy logs that may be growing, up to their last whole line; one that is retired meanwhile is not copied."""
+    files = {}
+    for name, path in found.items():
+        copy = copies / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            whole = path.read_bytes().rpartition(b"\n")
+        except FileNotFoundError:
+            continue
+        copy.write_bytes(whole[0] + whole[1])
+        files[f"{NATIVE}/{name}"] = copy
+    return files
+
+
+def _restore_native(staged: Path, native: Path) -> None:
+    """Put native sessions in place, home by home; those of which the backup knows nothing go at the next start."""
+    for home in sorted(staged.iterdir()) if staged.is_dir() else ():
+        fresh = native / f".{home.name}.restored"
+        shutil.rmtree(fresh, ignore_errors=True)
+        native.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copytree(home, fresh)
+        for path in fresh.rglob("*"):
+            _sync(path)
+        shutil.rmtree(native / home.name, ignore_errors=True)
+        fresh.replace(native / home.name)
+        _sync(native)
 
 
 def _copy_into(path: str, source: sqlite3.Connection) -> None:

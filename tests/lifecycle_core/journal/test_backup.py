@@ -186,3 +186,20 @@ def test_walls_come_back_with_the_database(store: Store, file: Path, data: Path,
     backup.write(file, keys=keys, at_ms=making.NOW)
     restore(file, data, keys)
     assert walls.missing(connection) == []
+
+
+def test_native_sessions_come_back_as_far_as_their_logs_were_whole(
+    store: Store, file: Path, data: Path, keys: Path, tmp_path: Path
+) -> None:
+    native = tmp_path / "native"
+    log = native / "a" / "sessions" / "s" / "log.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b'{"seq":0}\n{"seq":1}\n{"se')
+    found = {"a/sessions/s/log.jsonl": log, "b/gone.jsonl": native / "b" / "gone.jsonl"}
+    making.running(store, making.new())
+    backup.write(file, keys=keys, at_ms=making.NOW, native=lambda: found)
+    log.write_bytes(b'{"seq":0}\n{"seq":"another"}\n')
+    (native / "a" / "left.txt").write_text("of the later session")
+    backup.restore(file, data=data, keys=keys, native=native)
+    assert log.read_bytes() == b'{"seq":0}\n{"seq":1}\n'
+    assert [str(path.relative_to(native)) for path in native.rglob("*") if path.is_file()] == list(found)[:1]
