@@ -15,6 +15,7 @@ from typing import Final
 from lifecycle_core.access import roles
 from lifecycle_core.application import (
     agents,
+    bootstrap,
     credentials,
     invocations,
     members,
@@ -79,7 +80,10 @@ def running(data: Path, real: RealModel | None = None) -> Iterator[State]:
     model = ModelServer(scenarios.script, secret=secret, port=state.model_port, pace=0.03)
     with HttpSink(port=state.endpoint_port) as endpoint, model:
         _people(state, data)
-        _agents(endpoint, real or RealModel(base_url=model.base_url, model="", key=secret))
+        scripted = RealModel(base_url=model.base_url, model="", key=secret)
+        # The harness speaks another format than chats, which the scripted server knows too and a real one may not.
+        harness = real is None and bootstrap.implemented("dsh-headless")
+        _agents(endpoint, real or scripted, harness=harness)
         state.model_port, state.endpoint_port = _port(model.origin), _port(endpoint.origin)
         state.save(data)
         if not state.begun:
@@ -126,11 +130,15 @@ def _people(state: State, data: Path) -> None:
     state.save(data)
 
 
-def _agents(endpoint: HttpSink, model: RealModel) -> None:
+def _agents(endpoint: HttpSink, model: RealModel, *, harness: bool) -> None:
     actor = permissions.command_line(TENANT)
     credentials.set(actor, ref=REF, secret=model.key, bound=[model.base_url])
     text = scenarios.agents_toml(
-        base_url=model.base_url, endpoint_origin=endpoint.origin, model=model.model, credential=REF
+        base_url=model.base_url,
+        endpoint_origin=endpoint.origin,
+        model=model.model,
+        credential=REF,
+        harness=harness,
     )
     agents.apply(actor, text)
 

@@ -19,7 +19,10 @@ SCRIPTS: Final[Mapping[str, Script]] = {
     "dependency-review": dependency_review.script,
     "customer-notice": customer_notice.script,
     "status-post": status_post.script,
+    "release-notes-dsh": release_notes.script,
 }
+AGENTS: Final = "agents.toml"
+HARNESS: Final = "harness.toml"
 
 
 def script(request: ChatRequest) -> Reply:
@@ -32,16 +35,22 @@ def script(request: ChatRequest) -> Reply:
 
 
 def agents_toml(
-    *, base_url: str, endpoint_origin: str, model: str = "", credential: str = "refs/model"
+    *,
+    base_url: str,
+    endpoint_origin: str,
+    model: str = "",
+    credential: str = "refs/model",
+    harness: bool = False,
 ) -> str:
     """Return the registration of the demo's agents.
 
-    Without a `model` each agent has a scripted one of its own; `endpoint_origin` is where statuses are posted.
+    Without a `model` each agent has a scripted one of its own; `endpoint_origin` is where statuses are posted; `harness` adds
+    the agent that runs in the DeepSeek Harness.
     """
     models = {name.replace("-", "_"): model or PREFIX + name for name in SCRIPTS}
     # The dots alone: an escape that a pattern does not need is an error to some readers of patterns.
     pattern = endpoint_origin.replace(".", r"\.")
-    template = string.Template(_text("agents.toml"))
+    template = string.Template(_text(AGENTS) + (_text(HARNESS) if harness else ""))
     return template.substitute(
         models, base_url=base_url, credential=credential, origin=endpoint_origin, pattern=pattern
     )
@@ -60,7 +69,7 @@ def demo_files() -> dict[str, str]:
 
 
 def _by_instructions() -> dict[str, str]:
-    agents = tomllib.loads(_text("agents.toml"))["agents"]
+    agents = tomllib.loads(_text(AGENTS) + _text(HARNESS))["agents"]
     return {agent["instructions"]: agent["name"] for agent in agents}
 
 
