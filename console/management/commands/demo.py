@@ -27,8 +27,8 @@ class Command(ConsoleCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         folder = settings.LIFECYCLE_DATA / "workspaces" / demo.WORKSPACE
         demo.files(folder)
+        settings.LIFECYCLE_WORKSPACES[demo.WORKSPACE] = folder
         with serving.alone(), demo.running(settings.LIFECYCLE_DATA, _real_model()) as state:
-            settings.LIFECYCLE_WORKSPACES[demo.WORKSPACE] = folder
             settings.LIFECYCLE_HTTP_ORIGINS |= {demo.endpoint_origin(settings.LIFECYCLE_DATA)}
             self._introduce(state, as_json=options["json"])
             code = serving.serve(
