@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract.status import WORKING, Status
 from lifecycle_core.engine import advance
-from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.engine.interruption import Interruption, Reason
 from lifecycle_core.journal.models import Invocation
 
 log = logging.getLogger(__name__)
@@ -56,15 +56,17 @@ def drive(invocation: UUID, worker: str, interruption: Interruption) -> None:
 def watch(running: Mapping[UUID, Interruption], worker: str, *, renew: bool) -> None:
     """Interrupt what a worker must not drive any longer, and renew the leases of the rest."""
     services = bootstrap.services()
-    leases = _leases(running, worker)
+    stands = _stands(running)
     for invocation, interruption in running.items():
-        deadline = interruption.deadline_ms
-        if deadline is not None and services.clock.monotonic_ms() > deadline:
+        if interruption.deadline_ms is None:
+            continue  # It has not begun.
+        if services.clock.monotonic_ms() > interruption.deadline_ms:
             interruption.interrupt("time-limit")
-        if deadline is not None and invocation not in leases:
-            _interrupt_if_lost(invocation, interruption, worker)
-        elif invocation in leases and renew:
-            _renew(invocation, leases[invocation])
+        reason = _lost(stands.get(invocation), worker, interruption.token)
+        if reason:
+            interruption.interrupt(reason)
+        elif renew:
+            _renew(invocation, interruption.token)
 
 
 def _renew(invocation: UUID, token: int) -> None:
@@ -76,19 +78,19 @@ def _renew(invocation: UUID, token: int) -> None:
         log.exception("the lease of invocation %s was not renewed", invocation)
 
 
-def _leases(running: Mapping[UUID, Interruption], worker: str) -> dict[UUID, int]:
-    """Return the fencing tokens of the leases that a worker holds."""
-    held = Invocation.objects.filter(pk__in=list(running), worker=worker, status__in=sorted(WORKING))
-    return dict(held.values_list("pk", "token"))
+def _stands(running: Mapping[UUID, Interruption]) -> dict[UUID, tuple[str, str, int]]:
+    """Return status, worker and fencing token of what runs here."""
+    rows = Invocation.objects.filter(pk__in=list(running)).values_list("pk", "status", "worker", "token")
+    return {invocation: (status, worker, token) for invocation, status, worker, token in rows}
 
 
-def _interrupt_if_lost(invocation: UUID, interruption: Interruption, worker: str) -> None:
-    """Stop a turn that was cancelled or taken over; one that has not taken its lease yet goes on."""
-    found = Invocation.objects.filter(pk=invocation).values_list("status", "worker").first()
-    if found is None or found[0] == Status.CANCELLED:
-        interruption.interrupt("cancelled")
-    elif found[0] in WORKING and found[1] not in ("", worker):
-        interruption.interrupt("lease-lost")
+def _lost(stands: tuple[str, str, int] | None, worker: str, token: int) -> Reason | None:
+    """Tell why a worker must not drive an invocation; one that has not taken its lease yet goes on."""
+    if stands is None or stands[0] == Status.CANCELLED:
+        return "cancelled"
+    status, holder, last = stands
+    held = status in WORKING and (holder, last) == (worker, token)
+    return None if held or last < token else "lease-lost"
 
 
 def void_leases() -> int:

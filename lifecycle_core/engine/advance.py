@@ -30,6 +30,7 @@ def advance(services: Services, invocation: UUID, *, worker: str, interruption: 
     if record.status not in ACTIVE:
         return
     episode = Episode.of(services, record, interruption)
+    interruption.token = record.token + 1
     interruption.deadline_ms = services.clock.monotonic_ms() + episode.agent.limits.seconds * 1000
     try:
         try:

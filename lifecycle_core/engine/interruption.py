@@ -10,12 +10,15 @@ type Reason = Literal["cancelled", "lease-lost", "time-limit", "shutdown"]
 class Interruption:
     """Remember why a turn must stop, and stop what blocks it. The first reason stands.
 
-    `deadline_ms` is on the engine's monotonic clock; whoever watches the turn interrupts it then.
+    `deadline_ms` is on the engine's monotonic clock; whoever watches the turn interrupts it then. `token` is the fencing token
+    of the lease that the turn takes with its first commit: once another one was given out, or that one was given back, the turn
+    is not its worker's any more. Both are there as soon as the invocation is being driven.
     """
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
         self.deadline_ms: int | None = None
+        self.token = 0
         self._stop: Callable[[], None] | None = None
         self._told = threading.Event()
 

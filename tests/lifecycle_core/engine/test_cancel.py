@@ -9,13 +9,14 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import deliveries, invocations, queries, work
+from lifecycle_core.application import cancellations, deliveries, queries, work
 from lifecycle_core.contract import errors, events, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import ToolContext
 from lifecycle_core.contract.status import Status
 from lifecycle_core.engine.control import Control
 from lifecycle_core.engine.interruption import Interruption
+from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.testing.answers import Answer
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, ask, call, calls, complete
@@ -26,7 +27,7 @@ WAIT = 10
 
 
 def cancel(invocation: UUID, comment: str = "enough") -> None:
-    invocations.cancel(w.BOB, invocation, comment=comment)
+    cancellations.cancel(w.BOB, invocation, comment=comment)
 
 
 def test_what_has_not_begun_never_begins(world: World) -> None:
@@ -321,14 +322,38 @@ def test_a_turn_whose_lease_another_worker_took_is_interrupted(world: World) -> 
     invocation = world.start(calls(call(w.LOOK, "c1")))
     for worker in ("w1", "w2"):
         world.kill(invocation, worker)
+    first, second, third = (watched(world, "w1", invocation, token) for token in (1, 2, 3))
+    assert (first.reason, second.reason, third.reason) == ("lease-lost", "lease-lost", None)
+    assert watched(world, "w2", invocation, 2).reason is None
+
+
+@pytest.mark.parametrize("ends", ["completed", w.AWAITING, "unknown"])
+def test_a_turn_whose_lease_another_worker_took_and_gave_back_is_interrupted(world: World, ends: str) -> None:
+    tool = {"completed": w.LOOK, w.AWAITING: w.SEND, "unknown": w.PUT}[ends]
+    world.tools[w.COUNT].act = _die
+    invocation = world.start(
+        calls(call(w.COUNT, "c1"), call(w.COUNT, "c2")), calls(call(tool, "c3")), complete()
+    )
+    world.gates[:] = [w.AllowGate()]
+    world.kill(invocation, "w1")
+    world.tools[w.COUNT].act = lambda arguments, context: "counted"
+    world.tools[w.PUT].act = _vanish
+    world.gates[:] = [w.AllowGate() if ends != w.AWAITING else AskGate()]
+    assert world.drive(invocation, "w2") == ends
+    assert watched(world, "w1", invocation, 1).reason == "lease-lost"
+    assert watched(world, "w3", invocation, 3).reason is None
+
+
+def watched(world: World, worker: str, invocation: UUID, token: int) -> Interruption:
+    """Return how a turn of a worker is interrupted that took, or is about to take, the lease with this token."""
     interruption = Interruption()
-    interruption.deadline_ms = world.clock.passed + 1000
-    work.watch({invocation: interruption}, "w1", renew=True)
-    assert interruption.reason == "lease-lost"
-    mine = Interruption()
-    mine.deadline_ms = world.clock.passed + 1000
-    work.watch({invocation: mine}, "w2", renew=True)
-    assert mine.reason is None
+    interruption.deadline_ms, interruption.token = world.clock.passed + 1000, token
+    work.watch({invocation: interruption}, worker, renew=True)
+    return interruption
+
+
+def _vanish(arguments: Any, context: Any) -> Json:
+    raise ports.OutcomeUnknown("gone")
 
 
 def _die(arguments: Any, context: Any) -> Json:
@@ -390,8 +415,8 @@ def test_the_aggregate_is_that_of_the_contract(statuses: tuple[Status, ...], pro
 
 def test_cancelling_under_a_key_is_carried_out_once(world: World) -> None:
     invocation = world.start(complete())
-    first = invocations.cancel(w.BOB, invocation, comment="enough", key="k1")
-    assert invocations.cancel(w.BOB, invocation, comment="enough", key="k1") == first
+    first = cancellations.cancel(w.BOB, invocation, comment="enough", key="k1")
+    assert cancellations.cancel(w.BOB, invocation, comment="enough", key="k1") == first
     with pytest.raises(errors.KeyReused):
-        invocations.cancel(w.BOB, invocation, comment="other", key="k1")
+        cancellations.cancel(w.BOB, invocation, comment="other", key="k1")
     assert world.kinds(invocation).count("invocation.cancelled") == 1
