@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote
 
 # What a key may contain that is awkward to quote; the half of all canaries have it.
-AWKWARD: Final = "\"\\/+=&<%> '"
+AWKWARD: Final = "\"\\/+=&<%>'"
 ABOUT: Final = 40
 
 
