@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from console import contract_words
+from lifecycle_core.application.resources import AffinityItem
 from lifecycle_core.contract import digests, identities
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.identities import DeliveryRef, SiteRef, ThreadRef
@@ -227,6 +228,24 @@ def _affinity(dispatch: Object) -> Part:
         ),
         groups=[Group(name="delivery", bindings=_members(delivery))],
     )
+
+
+def of_affinity(affinity: AffinityItem) -> Part:
+    """Return what a session is bound to; until somebody has opened it there is no native session to speak of."""
+    identity = identities.affinity_identity(
+        affinity.delivery, affinity.compatibility, affinity.scope_value, affinity.isolation
+    )
+    bound = [
+        Binding(name="sessionCompatibilityIdentity", value=affinity.compatibility),
+        Binding(name="scopeValueIdentity", value=affinity.scope_value),
+        Binding(name="isolation", value=affinity.isolation),
+        proven("identity", affinity.identity, "affinity", identity),
+    ]
+    if affinity.generation:
+        native = identities.session_binding(affinity.identity, affinity.opaque_identity)
+        bound.append(Binding(name="opaqueIdentity", value=affinity.opaque_identity))
+        bound.append(proven("bindingIdentity", affinity.binding, "native", native))
+    return Part(name="affinity", bindings=bound)
 
 
 def _scope_value(dispatch: Object) -> Binding:

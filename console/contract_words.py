@@ -72,6 +72,7 @@ MEMBER: Final[Words] = {
     "scopeValueIdentity": _("Scope value"),
     "accessDigest": _("Access digest"),
     "isolation": _("Isolation"),
+    "opaqueIdentity": _("Native session"),
     "scope": _("Scope"),
     "providedCapabilities": _("Capabilities"),
     "configuration": _("Configuration"),
@@ -101,5 +102,29 @@ DERIVED: Final[Words] = {
     "scope-data-isolated": _(
         "Digest of the bound value and the episode: isolated sessions are never shared."
     ),
+    "native": _("Digest of the affinity and the native session."),
     "capability": _("Signed by this console over the episode, the workspace and the access rules."),
+}
+SCOPE: Final[Words] = {
+    "episode": _("For one episode alone: nothing else continues this session."),
+    "shared": _(
+        "Shared by all invocations of this delivery that are bound to the same value, one after the other."
+    ),
+    "isolated": _("Bound to a value, and still apart for each episode."),
+}
+ISOLATION: Final[Words] = {"shared": _("Shared"), "isolated": _("Isolated")}
+SESSION: Final[Words] = {
+    "held": pgettext_lazy("session", "Held"),
+    "free": pgettext_lazy("session", "Free"),
+    "unopened": pgettext_lazy("session", "Not opened yet"),
+}
+UNCERTAIN: Final[Words] = {
+    "CALL_INTERRUPTED": _("A call was interrupted after it had been sent and before its answer came."),
+    "CHILD_UNREACHABLE": _(
+        "The agent's session could not be reached any more, and what it did last was not seen."
+    ),
+    "PROCESS_EXIT_UNOBSERVED": _("The agent's process ended, and nobody saw how."),
+    "CHECKPOINT_DISPOSITION_UNOBSERVED": _("Whether its last state was kept was not seen."),
+    "PUBLICATION_DISPOSITION_UNOBSERVED": _("Whether its result was published was not seen."),
+    "CLEANUP_DISPOSITION_UNOBSERVED": _("Whether it was cleared away was not seen."),
 }

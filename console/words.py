@@ -165,6 +165,10 @@ TABLES: Final[dict[str, Words]] = {
     "purpose": contract_words.PURPOSE,
     "member": contract_words.MEMBER,
     "derived": contract_words.DERIVED,
+    "scope": contract_words.SCOPE,
+    "session": contract_words.SESSION,
+    "isolation": contract_words.ISOLATION,
+    "uncertain": contract_words.UNCERTAIN,
 }
 
 

@@ -24,8 +24,8 @@ def detail(request: HttpRequest, actor: Actor, name: str) -> HttpResponse:
 @shell.page("GET")
 def tools(request: HttpRequest, actor: Actor) -> HttpResponse:
     """List the tools and the providers."""
-    context = {"tools": queries.tools(actor), "providers": queries.providers(actor)}
-    return shell.render(request, actor, "tools/index.html", context, section="tools")
+    context = {"tools": queries.tools(actor), "providers": queries.providers(actor), "tab": "tools"}
+    return shell.render(request, actor, "tools/index.html", context, section="system")
 
 
 def running(actor: Actor) -> set[str]:

@@ -11,6 +11,7 @@ from lifecycle_core.application import queries
 from lifecycle_core.application.resources import InboxRow
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.status import Status
 
 type Group = Literal["mine", "others", "running", "done"]
 
@@ -75,8 +76,9 @@ def group_of(request: HttpRequest, fallback: Group) -> Group:
 
 
 def address(row: InboxRow) -> str:
-    """Return where a row leads."""
-    return reverse(ROUTES[row.kind], args=[row.id])
+    """Return where a row leads; an invocation of which nobody knows how it ended leads to what is open."""
+    route = "pages:resolve" if row.state == Status.UNKNOWN else ROUTES[row.kind]
+    return reverse(route, args=[row.id])
 
 
 def after(request: HttpRequest, actor: Actor, done: str, kind: str) -> HttpResponse:

@@ -10,14 +10,14 @@ from django.shortcuts import redirect
 from console import errors as http
 from console import lines, sentences, timelines, transcripts
 from console.views import attempts, filters, reasons, shell
-from lifecycle_core.application import invocations, permissions, queries
+from lifecycle_core.application import cancellations, permissions, queries
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.status import ACTIVE, Status
 
 FILTERS: Final = ("status", "agent", "delivery", "text")
-PARTS: Final = ("figures", "waiting", "ending")
+PARTS: Final = ("figures", "queue", "waiting", "ending")
 ROWS: Final = 200
 
 
@@ -57,10 +57,11 @@ def transcript(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> 
 
 @shell.page("GET")
 def part(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID, part: str) -> HttpResponse:
-    """Show one part of the head again: the figures, what waits for people, or how it ended."""
+    """Show one part of the head again: the figures, the place in the queue, what waits for people, or how it ended."""
     if part not in PARTS:
         raise errors.NotFound
-    context = {"invocation": queries.invocation(actor, invocation_id)}
+    invocation = queries.invocation(actor, invocation_id)
+    context = {"invocation": invocation, **session(actor, invocation)}
     return shell.render(request, actor, f"invocations/base.html#{part}", context, section="")
 
 
@@ -72,7 +73,7 @@ def cancel(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
     refusal: errors.Refused | None = None
     if request.method == "POST":
         attempt = attempts.run(
-            lambda: invocations.cancel(
+            lambda: cancellations.cancel(
                 actor,
                 invocation_id,
                 reason=reasons.of(request),
@@ -104,9 +105,17 @@ def depth(
         "depth": name,
         "view": f"invocation:{invocation.id}:{name}",
         "active": invocation.status in ACTIVE,
+        **session(actor, invocation),
     }
     template = f"invocations/{name}.html{part}"
     return shell.render(request, actor, template, {**surroundings, **context}, section="invocations")
+
+
+def session(actor: Actor, invocation: InvocationItem) -> dict[str, object]:
+    """Return the session of an invocation, and whether it waits for it."""
+    affinity = queries.affinity_of(actor, uuid.UUID(invocation.id))
+    mine = (member for member in affinity.invocations if member.id == invocation.id)
+    return {"affinity": affinity, "waits": any(member.waits for member in mine)}
 
 
 def window[T](request: HttpRequest, rows: Sequence[T]) -> tuple[Sequence[T], int | None]:

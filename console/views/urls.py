@@ -3,6 +3,7 @@
 from django.urls import path
 
 from console.views import (
+    affinities,
     agents,
     approvals,
     deliveries,
@@ -11,7 +12,9 @@ from console.views import (
     inputs,
     invocations,
     journals,
+    leases,
     preferences,
+    resolutions,
     starts,
     tombstones,
 )
@@ -38,6 +41,7 @@ urlpatterns = [
     path("invocations/<uuid:invocation_id>/dispatch/", dispatches.detail, name="dispatch"),
     path("invocations/<uuid:invocation_id>/parts/<str:part>/", invocations.part, name="invocation-part"),
     path("invocations/<uuid:invocation_id>/cancel/", invocations.cancel, name="invocation-cancel"),
+    path("invocations/<uuid:invocation_id>/resolve/", resolutions.detail, name="resolve"),
     path("invocations/<uuid:invocation_id>/journal/", journals.index, name="journal"),
     path("invocations/<uuid:invocation_id>/journal/export/", journals.export, name="journal-export"),
     path("invocations/<uuid:invocation_id>/journal/verify/", journals.verify, name="journal-verify"),
@@ -49,6 +53,9 @@ urlpatterns = [
     path("tombstones/", tombstones.index, name="tombstones"),
     path("tombstones/<uuid:tombstone_id>/", tombstones.detail, name="tombstone"),
     path("tombstones/<uuid:tombstone_id>/verify/", tombstones.verify, name="tombstone-verify"),
+    path("leases/", leases.index, name="leases"),
+    path("affinities/", affinities.index, name="affinities"),
+    path("affinities/<uuid:affinity_id>/", affinities.detail, name="affinity"),
     path("agents/", agents.index, name="agents"),
     path("agents/<str:name>/", agents.detail, name="agent"),
     path("tools/", agents.tools, name="tools"),

@@ -22,6 +22,8 @@ LISTS: Final = (
     "tombstones",
     "agents",
     "tools",
+    "leases",
+    "affinities",
     "keys",
 )
 THINGS: Final = (
@@ -36,6 +38,7 @@ THINGS: Final = (
     ("journal-verify", "invocation"),
     ("journal-export", "invocation"),
     ("invocation-cancel", "invocation"),
+    ("affinity", "affinity"),
     ("delivery", "delivery"),
     ("delivery-cancel", "delivery"),
     ("delivery-retire", "delivery"),
@@ -57,6 +60,7 @@ def things(world: World) -> Mapping[str, str]:
         "input": asked.id,
         "invocation": approval.invocation,
         "delivery": delivery,
+        "affinity": queries.affinity_of(world.host, UUID(approval.invocation)).id,
     }
 
 

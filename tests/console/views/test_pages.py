@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -45,7 +46,7 @@ def pages(world: World, browser: Client) -> Iterator[tuple[str, Any]]:
     delivery = queries.invocation(world.host, approval.invocation).delivery_id
     places = [
         *(reverse(f"pages:{name}") for name in ("inbox", "start", "invocations", "deliveries", "tombstones")),
-        *(reverse(f"pages:{name}") for name in ("agents", "tools", "keys")),
+        *(reverse(f"pages:{name}") for name in ("agents", "tools", "leases", "affinities", "keys")),
         *(reverse("pages:inbox-group", args=[group]) for group in ("others", "running", "done")),
         reverse("pages:agent", args=["writer"]),
         reverse("pages:start-action", args=["writer", "write"]),
@@ -56,6 +57,7 @@ def pages(world: World, browser: Client) -> Iterator[tuple[str, Any]]:
         *(reverse(f"pages:{name}", args=[ended]) for name in ("invocation", "journal", "dispatch")),
         *(reverse(f"pages:{name}", args=[delivery]) for name in ("delivery", "delivery-cancel")),
         reverse("pages:delivery-retire", args=[delivery]),
+        reverse("pages:affinity", args=[queries.affinity_of(world.host, UUID(ended)).id]),
         "/no/such/page",
         "/accounts/logout/",
     ]
