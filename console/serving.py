@@ -48,6 +48,7 @@ def serve(host: str, port: int, *, on_ready: Callable[[str], None]) -> int:
         daphne.run()
     finally:
         workers.stop()
+        server.shut_down()
     if not daphne.listening_addresses:
         print(f"Nothing can listen on {host}:{port}; is it in use?", file=sys.stderr)  # noqa: T201
         return 1
