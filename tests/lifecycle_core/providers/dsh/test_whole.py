@@ -26,7 +26,8 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[W
     made = World(Timing())
     made.install(monkeypatch)
     storage = folder / "whole"
-    storage.mkdir(exist_ok=True)
+    for made_once in (storage, folder / UNPACKED):
+        made_once.mkdir(exist_ok=True)
     if not (storage / UNPACKED).exists():
         (storage / UNPACKED).symlink_to(folder / UNPACKED)
     monkeypatch.setattr(bootstrap, "native_sessions", lambda: Storage(storage))
