@@ -18,6 +18,7 @@ from lifecycle_core.contract.digests import Json
 MARK: Final = "[REDACTED]"
 # Of a shorter secret, hexadecimal and base64 would be found in innocent text.
 MIN_ENCODED: Final = 6
+OPENING: Final = 4
 
 type Span = tuple[int, int]
 
@@ -28,7 +29,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         known = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
         self._forms = [form for secret in known for form in _forms(secret)]
-        self._any = re.compile("|".join(form.full.pattern for form in self._forms)) if known else None
+        self._any = re.compile("|".join(form.pattern for form in self._forms)) if known else None
         self._longest = max((form.longest for form in self._forms), default=0)
 
     def text(self, text: str) -> str:
@@ -115,8 +116,8 @@ class Redactor:
     def _undecided(self, text: str) -> int:
         """Return from where on a text may be the beginning of a secret whose rest is still to come."""
         window = max(0, len(text) - self._longest + 1)
-        starts = (form.partial.search(text, window) for form in self._forms)
-        return min((found.start() for found in starts if found), default=len(text))
+        starts = (form.begins_at(text, window) for form in self._forms)
+        return min((start for start in starts if start is not None), default=len(text))
 
 
 def _gather(value: Json, texts: list[str]) -> list[str]:
@@ -220,26 +221,49 @@ class _Choice:
 
 
 class _Form:
-    """One way in which a secret is written: per character, the ways to write it."""
+    """One way in which a secret is written: per character, the ways to write it.
+
+    Expressions of this length take milliseconds to compile, so those are made last that are needed least: most texts hold no
+    secret, and what begins like one is hardly ever more than its first characters.
+    """
 
     def __init__(self, characters: Iterable[_Choice]) -> None:
-        choices = list(characters)
-        self.longest = sum([choice.longest for choice in choices])
-        self.full = re.compile("".join([choice.whole for choice in choices]))
-        self._choices = choices
+        self._choices = list(characters)
+        self.longest = sum([choice.longest for choice in self._choices])
+        self.pattern = "".join([choice.whole for choice in self._choices])
 
     @cached_property
-    def partial(self) -> re.Pattern[str]:
-        """Match what may be the beginning of this form at the end of a text: there, every further class matches."""
-        cut = "".join([choice.cut for choice in self._choices[1:]])
-        return re.compile(rf"{self._choices[0].begun}{cut}\Z")
+    def _full(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    @cached_property
+    def _opening(self) -> re.Pattern[str]:
+        """Match the first characters, or as many of them as there are where the text ends."""
+        return re.compile(self._begun(self._choices[:OPENING]))
+
+    @cached_property
+    def _partial(self) -> re.Pattern[str]:
+        """Match at the end of a text what may be the beginning of this form: there, every further class matches."""
+        return re.compile(rf"{self._begun(self._choices)}\Z")
+
+    def _begun(self, choices: Sequence[_Choice]) -> str:
+        return choices[0].begun + "".join([choice.cut for choice in choices[1:]])
+
+    def begins_at(self, text: str, start: int) -> int | None:
+        """Return from where on, at `start` or later, a text ends in what may be the beginning of this form."""
+        found = self._opening.search(text, start)
+        while found:
+            if found.end() == len(text) or self._partial.match(text, found.start()):
+                return found.start()
+            found = self._opening.search(text, found.start() + 1)
+        return None
 
     def spans(self, text: str) -> Iterator[Span]:
         """Find every occurrence, overlapping ones included."""
-        found = self.full.search(text)
+        found = self._full.search(text)
         while found:
             yield found.span()
-            found = self.full.search(text, found.start() + 1)
+            found = self._full.search(text, found.start() + 1)
 
 
 def _either(ways: Iterable[str]) -> str:

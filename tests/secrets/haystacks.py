@@ -164,12 +164,12 @@ def page_addresses(stage: Stage, pattern: URLPattern, run: Run) -> list[str]:
         "<uuid:input_id>": run.inputs,
         "<uuid:delivery_id>": [run.delivery],
         "<uuid:tombstone_id>": run.tombstones,
-        "<str:group>": ["mine", "others", "running", "done"],
+        "<str:group>": ["mine", "done"],
         "<str:agent>": [run.agent],
         "<str:name>": [run.agent],
         "<str:action>": ["write"],
         "<str:part>": ["figures", "waiting", "ending"],
-        "<int:seq>": [str(seq) for seq in range(1, 30)] if run.canary.number == 1 else [],
+        "<int:seq>": [str(seq) for seq in range(1, 30, 3)] if run.canary.number == 1 else [],
     }
     resource, found = str(pattern.pattern).partition("/")[0], [f"/{pattern.pattern}"]
     for name in [part for part in str(pattern.pattern).split("/") if part.startswith("<")]:
