@@ -4,6 +4,7 @@ The profile is an allow-list: it stands on no other profile, so what it does not
 everything in the home of the harness but its session logs is replaced, so that nothing which lies there can add a layer.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +12,7 @@ import textwrap
 from importlib import resources
 from pathlib import Path
 from typing import Final
+from urllib import parse
 
 from lifecycle_core.contract import errors
 
@@ -18,14 +20,16 @@ PROFILE: Final = "lifecycle"
 SESSIONS: Final = "sessions"
 WORK: Final = "work"
 INSTRUCTIONS: Final = "instructions.txt"
+PLUGIN: Final = "instructions.mjs"
 UNPACKED: Final = ".runtime"
 PACKAGE: Final = '{"name": "dsh-profile-lifecycle", "private": true, "dependencies": {}, "dsh": {"profile": {"bundles": []}}}\n'
 PATIENCE: Final = 30.0
+LOCAL: Final = re.compile(r"name: (?:>-\n +)?file://(\S+)\n")
 
 
 def rows() -> str:
     """Return the patch file of the profile."""
-    return resources.files(__package__).joinpath("profile.yml").read_text(encoding="utf-8")
+    return _resource("profile.yml")
 
 
 def expected() -> str:
@@ -44,6 +48,7 @@ def lay_out(home: Path, instructions: str) -> None:
     (profile / "package.json").write_text(PACKAGE)
     (profile / "cordis.yml").write_text("[]\n")
     (profile / "cordis.patch.yml").write_text(rows())
+    (profile / PLUGIN).write_text(_resource(PLUGIN))
     (home / INSTRUCTIONS).write_text(instructions, encoding="utf-8")
     (home / WORK).mkdir()
 
@@ -64,8 +69,12 @@ def check(runtime: Path, storage: Path) -> None:
         )
 
 
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 def _dump(runtime: Path, home: Path) -> str:
-    """Return the composition as the runtime tells it, without the comments that say where it comes from."""
+    """Return the composition as the runtime tells it, in the words of the profile: without where its parts come from."""
     command = [str(runtime), "--profile", PROFILE, "--dump-config"]
     try:
         told = subprocess.run(
@@ -76,7 +85,15 @@ def _dump(runtime: Path, home: Path) -> str:
             detail=f"the harness does not tell what it mounts: {cause}"
         ) from cause
     lines = told.stdout.decode("utf-8", "replace").splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("#"))
+    plugin = (home / "profiles" / PROFILE / PLUGIN).resolve()
+    text = "".join(line for line in lines if not line.startswith("#"))
+    return LOCAL.sub(lambda found: _as_written(found, plugin), text)
+
+
+def _as_written(found: re.Match[str], plugin: Path) -> str:
+    """Return a row's name as the profile has it, which names our own plugin relative to itself."""
+    is_ours = Path(parse.unquote(found[1])).resolve() == plugin
+    return f"name: ./{PLUGIN}\n" if is_ours else found[0]
 
 
 def _beyond(mounted: str) -> str:

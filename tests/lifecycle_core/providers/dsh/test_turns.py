@@ -12,6 +12,7 @@ from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.providers.dsh import bridge, prompts, provider, storage
 from lifecycle_core.testing.answers import Answer, Call, Reply, Script
+from lifecycle_core.testing.carriers import Act
 from lifecycle_core.testing.chat_requests import ChatRequest
 from tests.lifecycle_core.providers.dsh.conftest import KEY, MODEL, TOOLS, Desk, Leaving, needs_harness
 
@@ -29,6 +30,8 @@ ENVIRONMENT = {
     "HOME",
     "PKG_NATIVE_CACHE_PATH",
 }
+# What the harness takes for variables, in a text where nothing is one.
+LITERAL = " You test {{model}}, {{ that }} and ${this}.\r\n\n"
 DONE = Answer(text="Done.", calls=(Call(tool="workflow_complete", arguments={"result": {"ok": True}}),))
 
 
@@ -57,16 +60,19 @@ def test_a_turn_asks_acts_and_completes_and_the_secret_goes_to_the_model_alone(
         return "seen"
 
     started = desk(looks_and_sends)
-    session = started.open()
+    session = started.open(instructions=LITERAL)
     process = Path(f"/proc/{session._harness.client._proc.pid}")  # type: ignore[attr-defined]
     started_with = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-    carrier = started.run(session, carrier=Leaving({"look": look, "send": lambda arguments: {"sent": 1}}))
+    begin = ports.Begin(instructions=LITERAL, purpose="Test it.", input={"n": "{{model}}"})
+    tools: dict[str, Act] = {"look": look, "send": lambda arguments: {"sent": 1}}
+    carrier = started.run(session, begin, carrier=Leaving(tools))
     assert carrier.completion == {"ok": True}
     assert carrier.events == []
     assert (carrier.text, ran) == ("I act.Done.", [{"n": 1}])
     assert carrier.grace_ms == 1234
     first, second = bodies(started)
-    assert first["system"] == "You test."
+    assert first["system"] == LITERAL
+    assert first["messages"][0]["content"][0]["text"] == 'Test it.\n\nInput:\n{"n":"{{model}}"}'
     offered = {tool["name"]: tool["input_schema"] for tool in first["tools"]}
     assert offered == {f"mcp__lc__{spec.name}": spec.input_schema for spec in TOOLS}
     assert results(second) == {"call_2_0": "seen", "call_2_1": '{"sent":1}'}
