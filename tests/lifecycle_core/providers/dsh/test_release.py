@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lifecycle_core.application import bootstrap
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers.dsh import composition, provider, release
 from tests.lifecycle_core.providers.dsh.conftest import MODEL, needs_harness
@@ -32,6 +33,16 @@ def test_without_the_extra_every_session_is_refused_before_any_effect(
     absent.keep_only([])
     absent.dispose()
     assert not list(tmp_path.iterdir())
+
+
+def test_the_console_says_whether_the_harness_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bootstrap.implemented("chat-completions")
+    assert not bootstrap.implemented("copilot-sdk")
+    assert not bootstrap.implemented("another")
+    assert bootstrap.implemented(provider.KEY) == release.is_installed()
+    monkeypatch.setattr(release, "MODULES", ("no_such_module",))
+    assert provider.KEY in bootstrap.providers().keys
+    assert not bootstrap.implemented(provider.KEY)
 
 
 @needs_harness
