@@ -28,6 +28,9 @@ BY_CODE: Final[dict[str, str | Promise]] = {
     "CONFIGURATION_INVALID": _("The configuration is not valid."),
     "DELIVERY_CONFLICT": _("A delivery of this identity exists with other bindings."),
     "DELIVERY_RETIRED": _("This delivery is retired and cannot be started again."),
+    "RETRY_REFUSED": _(
+        "This cannot be retried: it has not ended, was retried already, or would never succeed."
+    ),
     "DELIVERY_BUSY": _("An invocation of this delivery is running or unknown; it cannot be retired now."),
     "SECRET_IN_ARGUMENTS": _("The arguments contain a leased secret."),
     "CORRELATION_MISMATCH": _("The parts of the call do not belong together."),

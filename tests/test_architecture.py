@@ -37,11 +37,14 @@ VIOLATIONS = {
     "lifecycle_core/workers/broken.py": (
         """
         import lifecycle_core.access.models
+        import lifecycle_core.application.hosting
+        import lifecycle_core.application.steering
         import lifecycle_core.engine.control
         import lifecycle_core.engine.host
         import lifecycle_core.journal.models
         """,
-        "The journal's models|The access models|The host facet|The control facet",
+        "The journal's models|The access models|The host facet is|The host facet serves|The control facet is"
+        "|The control facet serves",
     ),
     "lifecycle_core/application/broken.py": ("import console", "The console stands on the core"),
     "console/api/broken.py": ("import console.views", "REST, pages and sockets"),
@@ -126,3 +129,12 @@ def test_the_top_folder_has_no_other_folders() -> None:
 
 def test_no_module_is_named_after_nothing() -> None:
     assert [str(path) for path in committed() if path.stem.lower() in NAMELESS] == []
+
+
+def test_no_module_may_hold_both_facets() -> None:
+    """Who starts cannot steer: the two lists of those who may hold a facet have nobody in common."""
+    by_name = {contract["name"]: contract for contract in contracts()}
+    starts = by_name["The host facet serves those who start and continue"]["allowed_importers"]
+    steers = by_name["The control facet serves those who cancel, resolve, inspect and retire"]
+    assert starts
+    assert not {*starts} & {*steers["allowed_importers"]}

@@ -8,7 +8,7 @@ from ninja import Router, Schema, Status
 from console.api import wire
 from console.api.authentication import Request
 from console.api.shapes import Instant, Json, Object, Page
-from lifecycle_core.application import continuing, invocations, queries, resources
+from lifecycle_core.application import cancellations, continuing, invocations, queries, resources
 from lifecycle_core.contract.status import Status as InvocationStatus
 
 router = Router(tags=["invocations"])
@@ -160,7 +160,7 @@ def disposition(request: Request, invocation: UUID) -> dict[str, Any]:
 def cancel(
     request: Request, invocation: UUID, body: Cancel = UNSAID, key: wire.Key = None
 ) -> resources.InvocationItem:
-    return invocations.cancel(request.auth, invocation, reason=body.reason, comment=body.comment, key=key)
+    return cancellations.cancel(request.auth, invocation, reason=body.reason, comment=body.comment, key=key)
 
 
 @router.post(

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from console import errors as http
 from console import lines, sentences, timelines, transcripts
 from console.views import attempts, filters, reasons, shell
-from lifecycle_core.application import cancellations, permissions, queries
+from lifecycle_core.application import cancellations, permissions, queries, retries
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -106,9 +106,20 @@ def depth(
         "view": f"invocation:{invocation.id}:{name}",
         "active": invocation.status in ACTIVE,
         **session(actor, invocation),
+        **around(actor, invocation),
     }
     template = f"invocations/{name}.html{part}"
     return shell.render(request, actor, template, {**surroundings, **context}, section="invocations")
+
+
+def around(actor: Actor, invocation: InvocationItem) -> dict[str, object]:
+    """Return the attempts before and after one, and whether there may be another."""
+    before = attempts.find(invocation.parent or "", lambda found: queries.invocation(actor, found))
+    return {
+        "previous": before.id if before else None,
+        "following": retries.following(actor, invocation),
+        "may_retry": retries.may_retry(actor, invocation),
+    }
 
 
 def session(actor: Actor, invocation: InvocationItem) -> dict[str, object]:

@@ -4,24 +4,22 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 
-from lifecycle_core.access import credentials
+from lifecycle_core.access import capabilities, credentials
 from lifecycle_core.application import agents, signals
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.invocation import AccessRule
 from lifecycle_core.contract.ports import (
     CredentialLease,
-    InvocationRecord,
     Provider,
     Tool,
     ToolContext,
 )
 from lifecycle_core.engine import result_schema
-from lifecycle_core.engine.control import Control
-from lifecycle_core.engine.host import Host
 from lifecycle_core.engine.services import Services
 from lifecycle_core.journal import blobs, store
 from lifecycle_core.plugins.ask_gate import AskGate
@@ -106,6 +104,9 @@ def services() -> Services:
         lease=_lease,
         known_secret=_known_secret,
         tools=_tools,
+        workspaces=capabilities.Authority(
+            lambda: settings.LIFECYCLE_KEYS, lambda: settings.LIFECYCLE_WORKSPACES
+        ),
         context=_context,
         workflow=Workflow(result_schema.check_form),
         gates=(AskGate(),),
@@ -113,20 +114,8 @@ def services() -> Services:
     )
 
 
-@cache
-def host() -> Host:
-    """Return the facet that starts and continues; for the use cases of hosts alone."""
-    return Host(services())
-
-
-@cache
-def control() -> Control:
-    """Return the facet that cancels and inspects; for the use cases of coordinators alone."""
-    return Control(journal(), clock())
-
-
 def _provider(key: str) -> Provider:
-    if key not in providers().keys:
+    if not implemented(key):
         raise errors.ProviderNotImplemented
     return providers().get(key)
 
@@ -145,14 +134,13 @@ def _tools(agent: AgentDefinition) -> Mapping[str, Tool]:
 
 
 def _context(
-    record: InvocationRecord, agent: AgentDefinition, call: str, interrupted: Callable[[], bool]
+    workspace: str, access: tuple[AccessRule, ...], call: str, interrupted: Callable[[], bool]
 ) -> ToolContext:
-    workspaces: Mapping[str, Any] = settings.LIFECYCLE_WORKSPACES
-    folder = workspaces.get(agent.workspace)
+    folder = settings.LIFECYCLE_WORKSPACES.get(workspace)
     return ToolContext(
         call=call,
         root=Path(folder) if folder else None,
-        access=agent.access,
+        access=access,
         origins=frozenset(settings.LIFECYCLE_HTTP_ORIGINS),
         interrupted=interrupted,
     )

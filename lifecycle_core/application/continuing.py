@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application import commands, hosting, permissions, queries
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract.actor import Actor
@@ -34,7 +34,7 @@ def continue_with_input(
     body: Json = {"invocation": str(invocation), "episode": episode, "response": response.as_json()}
 
     def run() -> UUID:
-        bootstrap.host().continue_with_input(found.pk, episode, response, by=actor.name)
+        hosting.host().continue_with_input(found.pk, episode, response, by=actor.name)
         return found.pk
 
     return queries.invocation(actor, commands.Command.of("continue", key, body).once(actor, run))

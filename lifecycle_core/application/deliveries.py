@@ -6,15 +6,15 @@ from uuid import UUID
 
 from django.db import transaction
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries, sessions
+from lifecycle_core.application import bootstrap, commands, permissions, queries, sessions, steering
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
+from lifecycle_core.contract.invocation import CancelReason
 from lifecycle_core.engine import leases
-from lifecycle_core.engine.control import CancelReason
 from lifecycle_core.journal.models import Delivery, Invocation
 
 MAX_AUTHORIZATION: Final = 200
@@ -37,7 +37,7 @@ def cancel(
         with transaction.atomic():
             for invocation in _held(found):
                 said = _without_secrets(invocation, comment)
-                bootstrap.control().cancel(invocation, reason=reason, by=actor.name, comment=said)
+                steering.control().cancel(invocation, reason=reason, by=actor.name, comment=said)
         return found.pk
 
     return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))
@@ -75,7 +75,7 @@ def retire(
 
     def run() -> UUID:
         natives = sessions.of(delivery)
-        retired = bootstrap.control().retire(
+        retired = steering.control().retire(
             actor.tenant,
             delivery,
             authorization=authorization,

@@ -1,21 +1,18 @@
-"""Use cases over invocations: start and cancel one."""
+"""Start invocations: an action of a registered agent, or a complete dispatch that a host brings."""
 
 import uuid
 from typing import Final
 from uuid import UUID
 
-from lifecycle_core.application import agents, bootstrap, commands, permissions, queries
-from lifecycle_core.application.reading import invocations as rows
+from lifecycle_core.application import agents, commands, composition, hosting, permissions, queries
 from lifecycle_core.application.resources import InvocationItem
-from lifecycle_core.contract import digests, errors
+from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
-from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
-from lifecycle_core.contract.identities import DeliveryRef
+from lifecycle_core.contract.invocation import Dispatch
 from lifecycle_core.contract.ports import NewInvocation
-from lifecycle_core.engine import admission, leases
-from lifecycle_core.engine.control import CancelReason
+from lifecycle_core.engine import dispatches
 
 MAX_DELIVERY_IDENTITY: Final = 200
 
@@ -41,41 +38,68 @@ def start(
     body: Json = {"agent": agent, "action": action, "input": input, "delivery": delivery, "context": context}
 
     def run() -> UUID:
-        definition = agents.current(actor.tenant, agent)
-        if action not in definition.actions:
-            raise errors.NotFound
-        leases.check_has_no_secret(bootstrap.services(), actor.tenant, definition, [input, delivery, context])
-        identity = _checked(delivery) if delivery is not None else f"delivery-{uuid.uuid4()}"
-        new = _new(actor, definition, action, input, identity, context)
-        bootstrap.host().start(new)
-        return new.id
+        dispatch = compose(actor, agent=agent, action=action, input=input, delivery=delivery)
+        return _started(actor, dispatch, context)
 
     return queries.invocation(actor, commands.Command.of("start", key, body).once(actor, run))
 
 
-def _new(
-    actor: Actor, agent: AgentDefinition, action: str, value: Json, delivery: str, context: Json
+def start_dispatch(
+    actor: Actor, *, dispatch: Json, context: Json = None, key: str | None = None
+) -> InvocationItem:
+    """Start a complete dispatch of a registered agent, checked as the contract says (reference: seed-contracts 4).
+
+    Raises `errors.SchemaInvalid` for a value of another shape and the refusals of admission; then nothing has happened.
+    """
+    permissions.check_can_start(actor)
+    given = dispatches.read(dispatch, at="/dispatch")
+    _checked(given.episode.thread.delivery.identity)
+    body: Json = {"dispatch": dispatch, "context": context}
+
+    def run() -> UUID:
+        return _started(actor, given, context)
+
+    return queries.invocation(actor, commands.Command.of("start", key, body).once(actor, run))
+
+
+def compose(actor: Actor, *, agent: str, action: str, input: Json, delivery: str | None = None) -> Dispatch:
+    """Return the complete dispatch that `start` would start; nothing is stored.
+
+    Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for a delivery that is no identity and
+    `errors.ConfigurationInvalid` for an agent whose workspace is not registered.
+    """
+    permissions.check_can_start(actor)
+    definition = agents.current(actor.tenant, agent)
+    if action not in definition.actions:
+        raise errors.NotFound
+    identity = _checked(delivery) if delivery is not None else f"delivery-{uuid.uuid4()}"
+    episode = composition.new_episode(actor.tenant, definition, action, identity)
+    return composition.compose(actor.tenant, definition, action, input, episode)
+
+
+def _started(actor: Actor, dispatch: Dispatch, context: Json) -> UUID:
+    new = as_new(actor, dispatch, context=context)
+    hosting.host().start(new)
+    return new.id
+
+
+def as_new(
+    actor: Actor, dispatch: Dispatch, *, context: Json = None, attempt: int = 1, parent: UUID | None = None
 ) -> NewInvocation:
-    invocation = uuid.uuid4()
-    reference = DeliveryRef(
-        identity=delivery,
-        manifest_binding=digests.digest({"agent": agent.name, "binding": agent.binding}),
-        activation_binding=digests.digest({"tenant": actor.tenant, "workspace": agent.workspace}),
-    )
-    dispatch = admission.compose(
-        agent, action, value, delivery=reference, thread=f"thread-{invocation}", attempt=1
-    )
+    """Return what is stored of a dispatch beside itself, taken from its own parts."""
+    named = composition.names(dispatch)
     return NewInvocation(
-        id=invocation,
+        id=uuid.uuid4(),
         tenant=actor.tenant,
-        delivery=reference,
+        delivery=dispatch.episode.thread.delivery,
         dispatch=dispatch,
-        agent=agent.name,
-        agent_binding=agent.binding,
-        action=action,
-        provider=agent.provider,
-        model=agent.model,
-        attempt=1,
+        agent=named.agent,
+        agent_binding=named.binding,
+        action=named.action,
+        provider=named.provider,
+        model=named.model,
+        attempt=attempt,
+        parent=parent,
         requester=actor.name,
         context=context,
     )
@@ -86,25 +110,3 @@ def _checked(delivery: str) -> str:
         detail = f"a delivery's identity has 1 to {MAX_DELIVERY_IDENTITY} printable characters"
         raise errors.SchemaInvalid(problems=[Problem("/delivery", detail)])
     return delivery
-
-
-def cancel(
-    actor: Actor,
-    invocation: UUID,
-    *,
-    reason: CancelReason = "COORDINATOR_STOP",
-    comment: str = "",
-    key: str | None = None,
-) -> InvocationItem:
-    """Cancel one invocation, durably before anything is interrupted; one that has ended keeps its status."""
-    found = rows.row(actor, invocation)
-    permissions.check_can_cancel_invocation(actor)
-    if comment:
-        comment = str(leases.without_secrets(bootstrap.services(), found.pk, comment))
-    body: Json = {"invocation": str(invocation), "reason": reason, "comment": comment}
-
-    def run() -> UUID:
-        bootstrap.control().cancel(found.pk, reason=reason, by=actor.name, comment=comment)
-        return found.pk
-
-    return queries.invocation(actor, commands.Command.of("cancel-invocation", key, body).once(actor, run))

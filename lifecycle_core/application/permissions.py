@@ -86,6 +86,11 @@ def check_can_resolve(actor: Actor) -> None:
     _check(actor, Permission.RESOLVE)
 
 
+def can_start(actor: Actor) -> bool:
+    """Tell whether an actor may start invocations."""
+    return actor.may(Permission.START)
+
+
 def check_can_start(actor: Actor) -> None:
     """Refuse who may not start invocations."""
     _check(actor, Permission.START)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries
+from lifecycle_core.application import bootstrap, commands, permissions, queries, steering
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.reading import journal
 from lifecycle_core.application.resources import InvocationItem, OpenIntent
@@ -70,7 +70,7 @@ def resolve(
     body = _body(found.pk, outcome, reason, findings)
 
     def run() -> UUID:
-        bootstrap.control().resolve(found.pk, _resolution(actor, found.pk, outcome, reason, findings))
+        steering.control().resolve(found.pk, _resolution(actor, found.pk, outcome, reason, findings))
         return found.pk
 
     return queries.invocation(actor, commands.Command.of("resolve", key, body).once(actor, run))

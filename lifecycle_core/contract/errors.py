@@ -156,6 +156,12 @@ class DeliveryBusy(Refused):
     code = "DELIVERY_BUSY"
 
 
+class RetryRefused(Refused):
+    """This cannot be retried: it has not ended, was retried already, or would never succeed."""
+
+    code = "RETRY_REFUSED"
+
+
 class SecretInArguments(Refused):
     """The arguments contain a leased secret."""
 

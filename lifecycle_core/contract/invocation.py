@@ -38,6 +38,7 @@ VIOLATIONS: Final = frozenset(
 
 type Retry = Literal["never", "same-episode", "new-attempt"]
 type Mode = Literal["read", "write"]
+type CancelReason = Literal["DELIVERY_CANCELLED", "TIMEOUT", "COORDINATOR_STOP"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +112,19 @@ class Executor:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceCapability:
-    """Name the workspace that an episode may use; `handle` is a write handle or a read view as the contract shapes it."""
+    """Name the workspace that an episode may use; `handle` is a write handle or a read view as the contract shapes it.
+
+    Beside the contract's fields it carries `capability`, the seal of the console that gave it (DESIGN 9).
+    """
 
     kind: Literal["write", "read", "none"]
-    name: str = ""
     handle: Mapping[str, Json] | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the registered name of the workspace; empty for none."""
+        handle = self.handle or {}
+        return str(handle.get("savepoint" if self.kind == "write" else "source", ""))
 
     def as_json(self) -> dict[str, Json]:
         if self.handle is None:

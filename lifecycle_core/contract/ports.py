@@ -13,7 +13,7 @@ from uuid import UUID
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event, Outcome
 from lifecycle_core.contract.identities import DeliveryRef
-from lifecycle_core.contract.invocation import AccessRule, Dispatch
+from lifecycle_core.contract.invocation import AccessRule, Dispatch, WorkspaceCapability
 from lifecycle_core.contract.status import Status
 
 # ---------------------------------------------------------------------------------------------------------------- tools
@@ -265,6 +265,9 @@ class Carrier(Protocol):
     def keep(self, message: bytes) -> None:
         """Append one message to the native session; it is stored with the next commit, in order."""
 
+    def holds_secret(self, value: Json) -> bool:
+        """Tell whether a value carries a leased secret, for a session that is kept where the journal cannot clean it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRoute:
@@ -302,6 +305,18 @@ class WorkflowTools(Protocol):
         self, call_id: str, tool: str, arguments: dict[str, Json]
     ) -> StructuredCompletion | InputAsked:
         """Turn a call into what it says. Raises `ToolError` for arguments that say nothing."""
+
+
+class Workspaces(Protocol):
+    """Give episodes the right to use registered workspaces, and know such a right again."""
+
+    def seal(self, tenant: str, capability: WorkspaceCapability) -> WorkspaceCapability:
+        """Return the capability with a seal over all of it. Raises `errors.ConfigurationInvalid` for a workspace that is not
+
+        registered."""
+
+    def is_sealed(self, tenant: str, capability: WorkspaceCapability) -> bool:
+        """Tell whether a capability was sealed for this tenant as it is, for a workspace that is still registered."""
 
 
 class NativeSession(Protocol):
@@ -499,6 +514,16 @@ class InvocationRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where one invocation stands, and who may write there; it can be read also where what it was started with cannot."""
+
+    status: Status
+    version: int
+    token: int
+    model_turns: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class OpenRequest:
     """A request that nobody has answered, with the call that it belongs to."""
 
@@ -530,6 +555,8 @@ class Journal(Protocol):
     def append(self, change: Change) -> Appended: ...
 
     def load(self, invocation: UUID) -> InvocationRecord: ...
+
+    def place(self, invocation: UUID) -> Place: ...
 
     def calls(self, invocation: UUID, model_turn: int) -> list[CallRecord]: ...
 

@@ -5,13 +5,13 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from lifecycle_core.contract import errors, events
-from lifecycle_core.contract.ports import Change, Clock, Journal
+from lifecycle_core.contract.invocation import CancelReason
+from lifecycle_core.contract.ports import Change, Clock, Journal, Place
 from lifecycle_core.contract.resolution import Resolution
 from lifecycle_core.contract.status import ACTIVE, WORKING, Status
 from lifecycle_core.engine import closing, machine
 from lifecycle_core.engine.resolution import facts
 
-type CancelReason = Literal["DELIVERY_CANCELLED", "TIMEOUT", "COORDINATOR_STOP"]
 type Process = Literal["running", "terminal", "stopped"]
 
 FINISHED = frozenset({Status.COMPLETED, Status.FAILED, Status.INVALID})
@@ -51,11 +51,11 @@ class Control:
         The native cancel follows from the fact: whoever drives the invocation loses it with this commit.
         """
         for _ in range(closing.ATTEMPTS):
-            record = self._journal.load(invocation)
-            if record.status not in ACTIVE:
-                return record.status
+            place = self._journal.place(invocation)
+            if place.status not in ACTIVE:
+                return place.status
             facts = (
-                *closing.closing_facts(self._journal, invocation, record.model_turns, "cancelled"),
+                *closing.closing_facts(self._journal, invocation, place.model_turns, "cancelled"),
                 events.InvocationCancelled(reason=reason, by=by, comment=comment),
             )
             change = Change(
@@ -64,13 +64,13 @@ class Control:
                 at_ms=self._clock.now_ms(),
                 transitions=machine.transitions(facts, ACTIVE),
                 events=facts,
-                version=record.version,  # what is asked meanwhile has to be closed as well
+                version=place.version,  # what is asked meanwhile has to be closed as well
             )
             try:
                 return self._journal.append(change).status
             except (errors.AlreadyDecided, errors.RequestExpired, errors.StatusConflict):
                 continue  # Something was decided or asked between the look and the commit; look again.
-        raise errors.StatusConflict(status=record.status)
+        raise errors.StatusConflict(status=place.status)
 
     def resolve(self, invocation: UUID, resolution: Resolution) -> Status:
         """Say what is known again of an unknown invocation, and return its status: it goes on, has failed or is cancelled.
@@ -78,24 +78,30 @@ class Control:
         Raises `errors.StatusConflict` for one that is not unknown, also when another coordinator was first, and
         `errors.SchemaInvalid` for findings that do not fit its open calls.
         """
-        record = self._journal.load(invocation)
-        if record.status is not Status.UNKNOWN:
-            raise errors.StatusConflict(status=record.status)
-        found = facts(resolution, self._journal.calls(invocation, record.model_turns))
+        for _ in range(closing.ATTEMPTS):
+            place = self._journal.place(invocation)
+            if place.status is not Status.UNKNOWN:
+                break
+            try:
+                return self._journal.append(self._resolving(invocation, place, resolution)).status
+            except errors.StatusConflict:
+                continue  # Another coordinator was first, or something came late; look again.
+        raise errors.StatusConflict(status=place.status)
+
+    def _resolving(self, invocation: UUID, place: Place, resolution: Resolution) -> Change:
+        found = facts(resolution, self._journal.calls(invocation, place.model_turns))
         if resolution.outcome != "continue":
-            ended = closing.closing_facts(
-                self._journal, invocation, record.model_turns, f"resolved as {resolution.outcome}"
-            )
+            why = f"resolved as {resolution.outcome}"
+            ended = closing.closing_facts(self._journal, invocation, place.model_turns, why)
             found = [*found[:-1], *ended, found[-1]]
-        change = Change(
+        return Change(
             invocation=invocation,
             actor=resolution.by,
             at_ms=self._clock.now_ms(),
             transitions=machine.transitions(found, {Status.UNKNOWN}),
             events=tuple(found),
-            version=record.version,
+            version=place.version,
         )
-        return self._journal.append(change).status
 
     def inspect(self, statuses: Iterable[Status]) -> Process:
         """Return the aggregate of a delivery's statuses as the contract defines it."""

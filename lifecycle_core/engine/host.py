@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Protocol
 from uuid import UUID
 
-from lifecycle_core.contract import digests, events
+from lifecycle_core.contract import digests, errors, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import Appended, NewInvocation
-from lifecycle_core.engine import admission, continuing, machine
+from lifecycle_core.engine import admission, continuing, leases, machine
 from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
@@ -29,8 +29,13 @@ class Host:
         self._services = services
 
     def start(self, new: NewInvocation) -> Appended:
-        """Admit an invocation. Raises the call errors of `admission.check` before anything is stored."""
-        admission.check(new.dispatch, self._services.provider)
+        """Admit an invocation. Raises the call errors of `admission` before anything is stored, leased or opened.
+
+        So it does for a workspace capability that is not ours (`errors.CapabilityMismatch`), an agent that is not registered in
+        that version (`errors.ExecutorBindingMismatch`), a secret of the agent's in what it shall be given
+        (`errors.SecretInArguments`), and a provider that is not here (`errors.ProviderNotImplemented`).
+        """
+        self._check(new)
         dispatch = new.dispatch.as_json()
         admitted = events.InvocationAdmitted(
             agent=new.agent,
@@ -45,6 +50,22 @@ class Host:
         )
         status = machine.next_status(None, type(admitted))
         return self._services.journal.admit(new, admitted, status=status, at_ms=self._services.clock.now_ms())
+
+    def _check(self, new: NewInvocation) -> None:
+        services, dispatch = self._services, new.dispatch
+        admission.check(dispatch)
+        if dispatch.workspace.kind != "none" and not services.workspaces.is_sealed(
+            new.tenant, dispatch.workspace
+        ):
+            raise errors.CapabilityMismatch
+        admission.check_values(dispatch)
+        try:
+            agent = services.agent(new.tenant, new.agent, new.agent_binding)
+        except errors.NotFound as absent:
+            raise errors.ExecutorBindingMismatch from absent
+        admission.check_registered(dispatch, agent, [tool.spec for tool in services.tools(agent).values()])
+        leases.check_has_no_secret(services, new.tenant, agent, [dispatch.as_json(), new.context])
+        services.provider(agent.provider)
 
     def continue_with_input(
         self, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str

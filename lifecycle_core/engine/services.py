@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lifecycle_core.contract.agents import AgentDefinition
+from lifecycle_core.contract.invocation import AccessRule
 from lifecycle_core.contract.plugins import Gate
 from lifecycle_core.contract.ports import (
     Clock,
     CredentialLease,
-    InvocationRecord,
     Journal,
     Provider,
     Tool,
     ToolContext,
     WorkflowTools,
+    Workspaces,
 )
 
 
@@ -42,9 +43,11 @@ class Services:
     """The ports of the engine.
 
     `agent` returns a registered version by tenant, name and binding; `provider` raises `errors.ProviderNotImplemented` and
-    `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name; `context`
-    says where a call of an invocation may act. `value_bytes` is how large a value the journal keeps, as canonical JSON.
-    `known_secret` gives an agent's secret wherever it may be sent, or nothing; it only serves to keep it out of what is noted.
+    `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name.
+    `workspaces` knows the capabilities that were sealed here; `context` makes a workspace's name (empty for none), its rules
+    and a call's identity into where that call may act. `value_bytes` is how large a value the journal keeps, as canonical
+    JSON. `known_secret` gives an agent's secret wherever it may be sent, or nothing; it only serves to keep it out of what is
+    noted.
     """
 
     journal: Journal
@@ -53,7 +56,8 @@ class Services:
     provider: Callable[[str], Provider]
     lease: Callable[[str, AgentDefinition], CredentialLease]
     tools: Callable[[AgentDefinition], Mapping[str, Tool]]
-    context: Callable[[InvocationRecord, AgentDefinition, str, Callable[[], bool]], ToolContext]
+    workspaces: Workspaces
+    context: Callable[[str, tuple[AccessRule, ...], str, Callable[[], bool]], ToolContext]
     workflow: WorkflowTools
     gates: Sequence[Gate]
     timing: Timing = field(default_factory=Timing)

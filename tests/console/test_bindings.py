@@ -4,12 +4,14 @@ import copy
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from console import bindings, contract_words
+from lifecycle_core.access.capabilities import Authority
 from lifecycle_core.contract import digests
 from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.identities import DeliveryRef
-from lifecycle_core.engine import admission
+from lifecycle_core.engine import composing
 
 AGENT: dict[str, Any] = {
     "name": "writer",
@@ -38,15 +40,22 @@ DELIVERY = DeliveryRef(
 
 def dispatch(attempt: int = 1, **session: str) -> dict[str, Any]:
     agent = AgentDefinition.of({**AGENT, **({"session": session} if session else {})})
-    composed = admission.compose(
-        agent, "write", {"customer": "c-7"}, delivery=DELIVERY, thread="thread-1", attempt=attempt
+    episode = composing.following_episode(composing.first_episode(DELIVERY, "thread-1", "write"), attempt)
+    composed = composing.compose(
+        agent,
+        "write",
+        {"customer": "c-7"},
+        tenant="default",
+        episode=episode,
+        tools=(),
+        workspaces=Authority(lambda: settings.LIFECYCLE_KEYS, lambda: {agent.workspace}),
     )
     return composed.as_json()
 
 
 def wrong(value: dict[str, Any], attempt: int = 1, admitted: str = "") -> list[tuple[str, str]]:
     """Return what does not come out as it is written."""
-    found = bindings.derived(bindings.parts(value, attempt, admitted))
+    found = bindings.derived(bindings.parts(value, attempt, admitted, sealed=True))
     return [(binding.name, binding.derived) for binding in found if not binding.agrees]
 
 
@@ -62,7 +71,7 @@ def wrong(value: dict[str, Any], attempt: int = 1, admitted: str = "") -> list[t
 def test_everything_in_a_composed_dispatch_comes_out_the_same(session: dict[str, str], attempt: int) -> None:
     composed = dispatch(attempt, **session)
     assert wrong(composed, attempt, digests.digest(composed)) == []
-    assert len(bindings.derived(bindings.parts(composed, attempt, digests.digest(composed)))) == 11
+    assert len(bindings.derived(bindings.parts(composed, attempt, digests.digest(composed)))) == 12
 
 
 CHANGES: dict[str, tuple[tuple[str, ...], Any, set[tuple[str, str]]]] = {
@@ -97,6 +106,11 @@ def test_what_was_changed_afterwards_is_marked(change: str) -> None:
     place[last] = CHANGES[change][1]
     expected = CHANGES[change][2] | {("dispatch", "dispatch")}
     assert set(wrong(changed, admitted=digests.digest(composed))) == expected
+
+
+def test_a_seal_that_does_not_fit_is_marked() -> None:
+    found = bindings.derived(bindings.parts(dispatch(), 1, sealed=False))
+    assert [(b.name, b.derived) for b in found if not b.agrees] == [("signature", "seal")]
 
 
 def test_identities_of_a_host_claim_nothing() -> None:

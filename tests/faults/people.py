@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from lifecycle_core.access import roles
-from lifecycle_core.application import approvals, inputs, invocations, queries
+from lifecycle_core.application import approvals, cancellations, inputs, invocations, queries
 from lifecycle_core.application.resources import ApprovalItem
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
@@ -189,7 +189,7 @@ def _decline(request: str, sent: Sent) -> Sent:
 
 
 def _cancelled(request: str, sent: Sent) -> Sent:
-    return {"status": invocations.cancel(OPERATOR, UUID(request), **sent).status}
+    return {"status": cancellations.cancel(OPERATOR, UUID(request), **sent).status}
 
 
 SENDING: Final[Mapping[str, Callable[[str, Sent], Sent]]] = {

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from lifecycle_core.application import bootstrap, permissions
+from lifecycle_core.application import permissions, steering
 from lifecycle_core.application.reading import invocations, paging
 from lifecycle_core.application.resources import DeliveryItem, InvocationItem, Page
 from lifecycle_core.contract import errors
@@ -66,7 +66,7 @@ def _item(found: Delivery, belonging: list[InvocationItem]) -> DeliveryItem:
         identity=found.identity,
         manifest_binding=found.manifest_binding,
         activation_binding=found.activation_binding,
-        process=bootstrap.control().inspect(Status(item.status) for item in belonging),
+        process=steering.control().inspect(Status(item.status) for item in belonging),
         invocations=belonging,
         created_at=found.created_at,
         requester=found.requester,

@@ -12,7 +12,15 @@ from django.test import Client
 
 from console import lines
 from console.consumers import following, parts
-from lifecycle_core.application import deliveries, feed, invocations, members, permissions, queries
+from lifecycle_core.application import (
+    cancellations,
+    deliveries,
+    feed,
+    invocations,
+    members,
+    permissions,
+    queries,
+)
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.testing.answers import Answer, Call
 from tests.console.api.conftest import ASK, WRITE, Api, World
@@ -106,7 +114,7 @@ def test_a_request_and_its_end_are_hinted_at(api: Api, world: World, play: Play)
 
 
 def cancel(invocation: str) -> None:
-    invocations.cancel(admin(), UUID(invocation))
+    cancellations.cancel(admin(), UUID(invocation))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import approvals, deliveries, inputs, invocations, queries
+from lifecycle_core.application import approvals, cancellations, deliveries, inputs, invocations, queries
 from lifecycle_core.application.reading import inputs as rows
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -64,7 +64,7 @@ COMMANDS: Final[dict[str, Send]] = {
     "decide": decide,
     "answer": lambda t, a, key, body: inputs.answer(a, t.input, content=body, key=key),
     "decline": lambda t, a, key, body: inputs.decline(a, t.input, reason=body, key=key),
-    "cancel": lambda t, a, key, body: invocations.cancel(a, t.invocation, comment=body, key=key),
+    "cancel": lambda t, a, key, body: cancellations.cancel(a, t.invocation, comment=body, key=key),
     "cancel delivery": lambda t, a, key, body: deliveries.cancel(a, t.delivery, comment=body, key=key),
     "retire": lambda t, a, key, body: deliveries.retire(a, t.delivery, authorization=body, key=key),
 }

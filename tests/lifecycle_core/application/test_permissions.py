@@ -11,10 +11,10 @@ from lifecycle_core.access import roles
 from lifecycle_core.application import (
     agents,
     approvals,
+    cancellations,
     deliveries,
     feed,
     inputs,
-    invocations,
     journals,
     permissions,
     queries,
@@ -64,7 +64,7 @@ WRITING: Final[dict[str, tuple[UseCase, Permission]]] = {
     "decide": (decide, Permission.DECIDE),
     "answer": (lambda t, a: inputs.answer(a, UUID(t.input.id), content="x"), Permission.ANSWER),
     "decline": (lambda t, a: inputs.decline(a, UUID(t.input.id)), Permission.ANSWER),
-    "cancel": (lambda t, a: invocations.cancel(a, t.invocation), Permission.CANCEL_INVOCATION),
+    "cancel": (lambda t, a: cancellations.cancel(a, t.invocation), Permission.CANCEL_INVOCATION),
     "cancel delivery": (lambda t, a: deliveries.cancel(a, t.delivery), Permission.CANCEL_DELIVERY),
     "retire": (lambda t, a: deliveries.retire(a, t.delivery, authorization="a1"), Permission.RETIRE),
     "apply agents": (lambda t, a: agents.apply(a, w.toml("other")), Permission.ADMINISTER),
@@ -244,7 +244,7 @@ def test_an_identity_that_nothing_has_is_not_found(world: World, name: str) -> N
 def test_after_the_end_there_is_nothing_to_decide(
     things: Things, name: str, refusal: type[errors.Refused]
 ) -> None:
-    invocations.cancel(w.ANN, things.invocation)
+    cancellations.cancel(w.ANN, things.invocation)
     before = things.world.item(things.invocation)
     with pytest.raises(refusal):
         WRITING[name][0](things, w.ANN)

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from lifecycle_core.access import roles
-from lifecycle_core.application import expiry, feed, inputs, invocations, journals, queries
+from lifecycle_core.application import cancellations, expiry, feed, inputs, journals, queries
 from lifecycle_core.application.reading.inbox import GROUPS
 from lifecycle_core.application.resources import EventItem, Page
 from lifecycle_core.contract import errors, ports
@@ -35,7 +35,7 @@ def busy(world: World) -> World:
         world.start(complete(), delivery=f"fresh-{agent}", **given)
         world.run(complete(), delivery=f"done-{agent}", **given)
         world.run(Answer(text="?"), **given)
-        invocations.cancel(w.ANN, world.run(calls(call(w.SEND, to="x"), ask()), **given))
+        cancellations.cancel(w.ANN, world.run(calls(call(w.SEND, to="x"), ask()), **given))
         world.run(calls(call(w.SEND, to="needle"), call(w.PUT), ask(prompt="Where is the needle?")), **given)
         decided = world.run(calls(call(w.PUT, "a"), call(w.PUT, "b"), ask()), complete(), **given)
         first, second = world.approvals(decided)
@@ -411,7 +411,7 @@ def test_a_call_of_which_nobody_knows_stays_open_in_the_timeline(world: World) -
     world.tools[w.LOOK].act = _lose
     invocation = world.run(calls(call(w.LOOK, "a")))
     rows = {row.kind: row for row in queries.timeline(w.ANN, invocation)}
-    assert (rows["tool"].state, rows["tool"].ended_at) == ("running", None)
+    assert (rows["tool"].state, rows["tool"].ended_at) == ("unknown", None)
     assert rows["invocation"].state == "unknown"
 
 

@@ -88,6 +88,47 @@ def test_an_unknown_outcome_is_open_until_somebody_says_how_it_goes_on() -> None
         assert (resolved["invocation"].state, resolved["invocation"].ended_at) == (whole, end)
 
 
+def requested() -> Event:
+    return events.ToolRequested(
+        call="c",
+        call_id="c1",
+        model_turn=1,
+        index=0,
+        tool="send",
+        effect_class="unsafe",
+        arguments={},
+        arguments_digest="",
+        verdict="allow",
+        rule="",
+    )
+
+
+def found(finding: Any, then: Any = "") -> Event:
+    return events.CallResolved(call="c", tool="send", finding=finding, then=then, by="user:c", reason="seen")
+
+
+def told(outcome: Any) -> Event:
+    return events.ToolCompleted(call="c", call_id="c1", tool="send", outcome=outcome, content="")
+
+
+def test_a_call_in_doubt_stays_open_until_somebody_finds_out_or_gives_up() -> None:
+    lost = events.InvocationBecameUnknown(
+        owner="invocation", reason="CALL_INTERRUPTED", detail="", open_intents=["c"]
+    )
+    went_on = events.UnknownContinued(by="user:c", reason="seen")
+    gave_up = events.UnknownFailed(by="user:c", reason="seen")
+    for facts, state, ended, code in (
+        ((), "unknown", None, ""),
+        ((found("happened"), told("executed"), went_on), "executed", 5000, "happened"),
+        ((found("did-not-happen", "error"), told("failed"), went_on), "failed", 5000, "error"),
+        ((found("did-not-happen", "run"), went_on), "running", None, "run"),
+        ((gave_up,), "unknown", 4000, ""),
+    ):
+        row = rows(requested(), lost, *facts)["tool"]
+        assert (row.state, row.ended_at) == (state, ended)
+        assert [(note.code, note.by) for note in row.notes] == ([(code, "user:c")] if code else [])
+
+
 def test_what_comes_too_late_is_shown_and_changes_no_other_line() -> None:
     late = events.LateResult(what="tool.completed", detail={"call": "c"})
     before, after = rows(LOST), rows(LOST, late)

@@ -62,7 +62,6 @@ def dispatch() -> Dispatch:
         input={"change": "none"},
         workspace=WorkspaceCapability(
             kind="write",
-            name="demo",
             handle={
                 "handleIdentity": "handle.1",
                 "episode": INPUT["episode"],

@@ -12,8 +12,8 @@ from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.errors import Refused
 from lifecycle_core.contract.identities import DeliveryRef
 from lifecycle_core.contract.invocation import Dispatch, WorkspaceCapability
-from lifecycle_core.contract.ports import NewInvocation, Provider
-from lifecycle_core.engine import admission
+from lifecycle_core.contract.ports import NewInvocation
+from lifecycle_core.engine import admission, composing
 from lifecycle_core.engine.host import Host
 from lifecycle_core.engine.services import Services
 from tests.lifecycle_core.contract import golden
@@ -180,12 +180,6 @@ CASES: Final = pytest.mark.parametrize(
 )
 
 
-def provider(key: str) -> Provider:
-    """Know the provider of the golden dispatch."""
-    assert key == "dsh-headless"
-    return Untouchable()
-
-
 def failing(dispatch: Dispatch) -> list[int]:
     return [number for number, (holds, _) in enumerate(admission.CHECKS, 1) if not holds(dispatch)]
 
@@ -198,7 +192,8 @@ def test_there_are_fourteen_checks_and_each_is_broken_here() -> None:
 def test_the_golden_dispatch_holds() -> None:
     assert failing(golden.dispatch()) == []
     assert rebound(golden.dispatch()) == golden.dispatch()
-    admission.check(golden.dispatch(), provider)
+    admission.check(golden.dispatch())
+    admission.check_values(golden.dispatch())
 
 
 @CASES
@@ -208,7 +203,7 @@ def test_each_check_is_reached_alone_and_says_its_code(
     broken = break_it(golden.dispatch())
     assert failing(broken) == [number]
     with pytest.raises(Refused) as refused:
-        admission.check(broken, Untouchable())
+        admission.check(broken)
     assert type(refused.value) is refusal
 
 
@@ -228,7 +223,18 @@ def new(dispatch: Dispatch) -> NewInvocation:
     )
 
 
-PORTS: Final = ("journal", "clock", "agent", "provider", "lease", "tools", "context", "workflow", "gates")
+PORTS: Final = (
+    "journal",
+    "clock",
+    "agent",
+    "provider",
+    "lease",
+    "tools",
+    "workspaces",
+    "context",
+    "workflow",
+    "gates",
+)
 
 
 @CASES
@@ -243,9 +249,9 @@ def test_a_refused_start_has_stored_leased_and_opened_nothing(
 
 def test_the_same_untouchable_ports_notice_a_start_that_passes() -> None:
     ports: dict[str, Any] = {name: Untouchable() for name in PORTS}
-    with pytest.raises(AssertionError, match="was called"):
+    with pytest.raises(AssertionError, match="was used"):
         Host(Services(**ports)).start(new(golden.dispatch()))
-    assert ports["provider"].used == ["call"]
+    assert ports["workspaces"].used == ["is_sealed"]
 
 
 # Without a workspace there is no handle that could be of another episode or of other access.
@@ -258,7 +264,7 @@ def test_of_two_broken_parts_the_earlier_check_decides(first: Broken, second: Br
     broken = first[1](second[1](golden.dispatch()))
     assert failing(broken)[0] == first[0]
     with pytest.raises(Refused) as refused:
-        admission.check(broken, Untouchable())
+        admission.check(broken)
     assert type(refused.value) is first[2]
 
 
@@ -273,22 +279,14 @@ def with_action(**parts: Any) -> Dispatch:
 def test_an_input_that_does_not_fit_is_refused_with_its_place() -> None:
     broken = with_action(input_schema={"properties": {"change": {"type": "integer"}}})
     with pytest.raises(errors.SchemaInvalid) as refused:
-        admission.check(broken, Untouchable())
+        admission.check_values(broken)
     assert [problem.pointer for problem in refused.value.problems] == ["/change"]
 
 
 def test_a_result_schema_of_another_kind_is_refused_before_anything_runs() -> None:
     with pytest.raises(errors.SchemaInvalid) as refused:
-        admission.check(with_action(result_schema={"type": "object", "$ref": "#"}), Untouchable())
+        admission.check_values(with_action(result_schema={"type": "object", "$ref": "#"}))
     assert all(problem.pointer.startswith("/resultSchema") for problem in refused.value.problems)
-
-
-def test_an_absent_provider_is_refused_last() -> None:
-    def nobody(key: str) -> Provider:
-        raise errors.ProviderNotImplemented
-
-    with pytest.raises(errors.ProviderNotImplemented):
-        admission.check(golden.dispatch(), nobody)
 
 
 # What we compose holds.
@@ -310,9 +308,22 @@ AGENT: Final[dict[str, Any]] = {
 DELIVERY: Final = DeliveryRef(identity="d", manifest_binding="m", activation_binding="a")
 
 
+class Unsealed:
+    """Give every right without a seal."""
+
+    def seal(self, tenant: str, capability: WorkspaceCapability) -> WorkspaceCapability:
+        return capability
+
+    def is_sealed(self, tenant: str, capability: WorkspaceCapability) -> bool:
+        return True
+
+
 def compose(value: Any = None, *, thread: str = "t", attempt: int = 1, **changes: Any) -> Dispatch:
     agent = AgentDefinition.of({**AGENT, **changes})
-    return admission.compose(agent, "write", value, delivery=DELIVERY, thread=thread, attempt=attempt)
+    episode = composing.following_episode(composing.first_episode(DELIVERY, thread, "write"), attempt)
+    return composing.compose(
+        agent, "write", value, tenant="default", episode=episode, tools=(), workspaces=Unsealed()
+    )
 
 
 @pytest.mark.parametrize(

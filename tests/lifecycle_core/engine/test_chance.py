@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import expiry, invocations, journals, work
+from lifecycle_core.application import cancellations, expiry, journals, work
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import EffectClass, ToolContext
@@ -106,7 +106,7 @@ class Chance:
             self.world.answer(asked, "blue")
 
     def _cancel(self, invocation: UUID) -> None:
-        invocations.cancel(w.BOB, invocation)
+        cancellations.cancel(w.BOB, invocation)
 
     def _time(self) -> None:
         self.world.clock.advance(self.dice.choice([1000, 16_000, 16_000, 24 * 3600 * 1000]))

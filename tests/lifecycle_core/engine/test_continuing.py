@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import bootstrap, continuing, inputs, queries, work
+from lifecycle_core.application import continuing, hosting, inputs, queries, work
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import digests, errors, events, identities, ports
 from lifecycle_core.contract.digests import Json
@@ -155,7 +155,7 @@ def test_an_invocation_that_is_not_there_is_a_mismatch_for_the_engine_and_not_th
 ) -> None:
     response = Response(kind="ANSWER", request_identity="q1", content=1, content_identity=digests.digest(1))
     with pytest.raises(errors.CorrelationMismatch):
-        bootstrap.host().continue_with_input(uuid4(), {}, response, by="token:ci")
+        hosting.host().continue_with_input(uuid4(), {}, response, by="token:ci")
     with pytest.raises(errors.NotFound):
         continuing.continue_with_input(
             w.BOB,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import expiry, inputs, invocations
+from lifecycle_core.application import cancellations, expiry, inputs
 from lifecycle_core.contract import digests, errors, identities, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.plugins import ToolAdmission, Verdict
@@ -86,7 +86,7 @@ def test_a_decision_on_what_has_ended_changes_nothing(world: World, waiting: UUI
         world.decide(approval, "reject")
         world.settle()
     else:
-        invocations.cancel(w.ANN, waiting)
+        cancellations.cancel(w.ANN, waiting)
     before = world.item(waiting)
     assert before.status == ends
     with pytest.raises(errors.AlreadyDecided):

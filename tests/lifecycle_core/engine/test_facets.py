@@ -16,7 +16,7 @@ def public(kind: type[Any]) -> set[str]:
     ("facet", "kind", "may"),
     [
         (host.HostFacet, host.Host, {"start", "continue_with_input"}),
-        (control.ControlFacet, control.Control, {"cancel", "inspect", "retire"}),
+        (control.ControlFacet, control.Control, {"cancel", "inspect", "resolve", "retire"}),
     ],
 )
 def test_a_facet_offers_exactly_what_its_caller_may(facet: type[Any], kind: type[Any], may: set[str]) -> None:

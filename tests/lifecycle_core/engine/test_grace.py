@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import expiry, invocations, work
+from lifecycle_core.application import cancellations, expiry, work
 from lifecycle_core.contract import events, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.engine.interruption import Interruption
@@ -188,7 +188,7 @@ def test_whoever_may_no_longer_drive_it_stops_waiting(world: World, lost: Any) -
 
     def lose() -> None:
         if lost == "cancelled":
-            invocations.cancel(w.BOB, invocation)
+            cancellations.cancel(w.BOB, invocation)
             work.watch({invocation: pauses}, "w1", renew=True)
         else:
             pauses.interrupt(lost)

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import invocations, queries, work
+from lifecycle_core.application import cancellations, queries, work
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.providers import chat_completions
 from lifecycle_core.providers.dsh import release
@@ -222,7 +222,7 @@ def test_a_cancel_during_a_running_turn_is_provider_cancelled_and_inspected_as_s
     interruption = Interruption()
     with driving(invocation, interruption):
         assert hold.reached.wait(WAIT)
-        invocations.cancel(w.BOB, invocation)
+        cancellations.cancel(w.BOB, invocation)
         work.watch({invocation: interruption}, "w1", renew=True)
         assert interruption.reason == "cancelled"
     hold.released.set()

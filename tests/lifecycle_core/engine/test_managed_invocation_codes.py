@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from lifecycle_core.access import credentials
-from lifecycle_core.application import continuing, deliveries, invocations, queries
+from lifecycle_core.application import cancellations, continuing, deliveries, queries
 from lifecycle_core.contract import digests, errors, ports
 from lifecycle_core.contract.errors import Refused
 from lifecycle_core.contract.invocation import FAILURES, VIOLATIONS
@@ -131,7 +131,7 @@ def other_authorization(world: World) -> str:
 
 def cancelled(world: World) -> str:
     invocation = world.start(complete())
-    invocations.cancel(w.BOB, invocation)
+    cancellations.cancel(w.BOB, invocation)
     return str(world.disposition(invocation)["code"])
 
 

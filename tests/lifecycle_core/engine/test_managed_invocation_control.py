@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import deliveries, invocations, queries, work
+from lifecycle_core.application import cancellations, deliveries, queries, work
 from lifecycle_core.contract import errors, ports
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, ask, call, calls, complete
@@ -114,4 +114,4 @@ def _lose(arguments: Any, context: Any) -> Any:
 def test_cancelling_what_is_completed_keeps_it(world: World) -> None:
     invocation = world.run(complete())
     before = world.item(invocation)
-    assert invocations.cancel(w.ANN, invocation) == before
+    assert cancellations.cancel(w.ANN, invocation) == before

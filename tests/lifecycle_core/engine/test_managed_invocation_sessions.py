@@ -1,17 +1,15 @@
 """Providers, leases and exact sessions: families 13 to 15, 18 and 21 of the contract (reference: seed-contracts 18)."""
 
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import bootstrap, queries
+from lifecycle_core.application import invocations, queries
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.ports import (
-    NewInvocation,
     StructuredCompletion,
 )
-from lifecycle_core.engine import admission
 from lifecycle_core.providers import shells
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import NativeProvider, World, ask, calls, complete, emitting
@@ -52,32 +50,9 @@ def test_a_credential_that_cannot_be_leased_fails_the_invocation_before_anything
 
 
 def test_an_episode_is_admitted_once(world: World) -> None:
-    invocation = world.start(complete())
-    record = world.store.load(invocation)
-    agent = world.services.agent(w.TENANT, record.agent, record.agent_binding)
-    dispatch = admission.compose(
-        agent,
-        record.action,
-        {"script": "x"},
-        delivery=record.delivery,
-        thread=f"thread-{invocation}",
-        attempt=1,
-    )
-    again = NewInvocation(
-        id=uuid4(),
-        tenant=w.TENANT,
-        delivery=record.delivery,
-        dispatch=dispatch,
-        agent=record.agent,
-        agent_binding=record.agent_binding,
-        action=record.action,
-        provider=record.provider,
-        model=record.model,
-        attempt=1,
-        requester="user:ann",
-    )
+    dispatch = queries.dispatch(w.HOST, world.start(complete(), by=w.HOST))
     with pytest.raises(errors.CorrelationMismatch):
-        bootstrap.host().start(again)
+        invocations.start_dispatch(w.HOST, dispatch=dispatch)
     assert len(queries.invocations(w.ANN).items) == 1
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import invocations, queries, work
+from lifecycle_core.application import cancellations, queries, work
 from lifecycle_core.contract import ports
 from lifecycle_core.contract.ports import ModelAnswer, ModelCallFailed
 from lifecycle_core.engine.services import Timing
@@ -168,7 +168,7 @@ def test_a_cancel_ends_the_wait_before_the_next_attempt(world: World) -> None:
     invocation = world.start()
 
     def cancel() -> None:
-        invocations.cancel(w.BOB, invocation)
+        cancellations.cancel(w.BOB, invocation)
         work.watch({invocation: pauses}, "w1", renew=True)
 
     pauses = Pauses(world, cancel)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import expiry, inputs, invocations, work
+from lifecycle_core.application import cancellations, expiry, inputs, work
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.ports import InputAsked, Output, StructuredCompletion, TurnEnded
 from tests.lifecycle_core.engine import world as w
@@ -203,7 +203,7 @@ def test_a_secret_in_a_question_is_shown_to_nobody(world: World) -> None:
 
 def test_cancelling_closes_a_question_of_a_session(world: World) -> None:
     invocation = asking(world)
-    invocations.cancel(w.BOB, invocation)
+    cancellations.cancel(w.BOB, invocation)
     assert world.status(invocation) == "cancelled"
     assert world.inputs(invocation) == []
     assert work.claimable(10) == []

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import invocations, queries, work
+from lifecycle_core.application import cancellations, queries, work
 from lifecycle_core.contract import events, ports
 from lifecycle_core.contract.invocation import FAILURES
 from lifecycle_core.contract.ports import (
@@ -212,7 +212,7 @@ def test_a_cancel_at_any_moment_ends_cancelled_and_what_comes_later_is_late(
     world: World, moment: str, learned: str
 ) -> None:
     def cancel() -> None:
-        invocations.cancel(w.BOB, invocation, comment="enough")
+        cancellations.cancel(w.BOB, invocation, comment="enough")
         if learned == "at once":
             pauses.interrupt("cancelled")
         elif learned == "from the watch":

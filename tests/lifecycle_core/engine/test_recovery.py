@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from lifecycle_core.application import invocations, work
+from lifecycle_core.application import cancellations, work
 from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import EffectClass, ToolContext
@@ -465,7 +465,7 @@ def test_a_cancelled_invocation_is_not_taken_over(world: World) -> None:
     world.tools[w.LOOK].act = dying()
     invocation = world.start(calls(call(w.LOOK, "x")), complete())
     world.kill(invocation)
-    invocations.cancel(w.ANN, invocation)
+    cancellations.cancel(w.ANN, invocation)
     assert work.claimable(10) == []
     assert world.drive(invocation) == "cancelled"
     assert len(world.tools[w.LOOK].ran) == 1

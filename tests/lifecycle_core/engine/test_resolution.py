@@ -8,6 +8,7 @@ import pytest
 from lifecycle_core.application import resolutions
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.resolution import Finding
+from lifecycle_core.testing.answers import Call
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.django_db
 CARL = w.actor("coordinator", name="user:carl")
 
 
-def unknown(world: World, *more: w.Call) -> UUID:
+def unknown(world: World, *more: Call) -> UUID:
     """Let an unsafe call that was approved be lost on its way."""
     sent = world.tools[w.SEND]
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from console import logs
-from lifecycle_core.application import deliveries, invocations, queries
+from lifecycle_core.application import cancellations, deliveries, invocations, queries
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import ToolContext
@@ -54,7 +54,7 @@ def test_nothing_starts_with_the_secret_of_its_own_agent(world: World, given: di
 
 def test_a_comment_on_a_cancelled_invocation_holds_no_secret(world: World) -> None:
     one, other = (world.run(calls(call(w.SEND, to="ann")), complete()) for _ in range(2))
-    invocations.cancel(ANN, one, comment=f"it used {SECRET}")
+    cancellations.cancel(ANN, one, comment=f"it used {SECRET}")
     [delivery] = queries.deliveries(ANN, text=world.item(other).delivery).items
     deliveries.cancel(ANN, UUID(delivery.id), comment=f"it used {SECRET}")
     for invocation in (one, other):

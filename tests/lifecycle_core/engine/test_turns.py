@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from lifecycle_core.application import expiry, invocations
+from lifecycle_core.application import cancellations, expiry
 from lifecycle_core.contract import ports
 from lifecycle_core.testing.answers import Answer
 from tests.lifecycle_core.engine import world as w
@@ -258,7 +258,7 @@ def test_a_shared_session_that_a_cancelled_episode_left_open_is_whole_again(worl
     world.apply("worker", session='{ scope = "data-bound", isolation = "shared", source = "customer" }')
     given: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
     first = world.run(calls(call(w.SEND, "a"), call(w.SEND, "b")), **given)
-    invocations.cancel(w.ANN, first)
+    cancellations.cancel(w.ANN, first)
     second = world.run(complete(), **given)
     assert world.status(second) == "completed"
     w.assert_paired(world.seen[-1])

@@ -10,16 +10,19 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 
-from lifecycle_core.access import roles
+from lifecycle_core.access import capabilities, roles
 from lifecycle_core.application import (
     agents,
     approvals,
     bootstrap,
+    hosting,
     inputs,
     invocations,
     queries,
     signals,
+    steering,
     work,
 )
 from lifecycle_core.application.resources import ApprovalItem, EventItem, InputItem, InvocationItem
@@ -245,6 +248,7 @@ class World:
         self.leases: list[Lease] = []
         self.known: list[Lease] = []
         self.lease_fails = False
+        self.workspaces = {"desk"}
         self.services = Services(
             journal=self.store,
             clock=self.clock,
@@ -253,6 +257,7 @@ class World:
             lease=self._lease,
             known_secret=self._known_secret,
             tools=lambda agent: self.tools,
+            workspaces=capabilities.Authority(lambda: settings.LIFECYCLE_KEYS, lambda: self.workspaces),
             context=self._context,
             workflow=Workflow(result_schema.check_form),
             gates=self.gates,
@@ -266,8 +271,8 @@ class World:
         patch.setattr(bootstrap, "services", lambda: self.services)
         patch.setattr(bootstrap, "journal", lambda: self.store)
         patch.setattr(bootstrap, "clock", lambda: self.clock)
-        patch.setattr(bootstrap, "host", lambda: host)
-        patch.setattr(bootstrap, "control", lambda: control)
+        patch.setattr(hosting, "host", lambda: host)
+        patch.setattr(steering, "control", lambda: control)
         self.apply("worker")
 
     # What the engine is given.
@@ -291,8 +296,10 @@ class World:
         self.known.append(Lease({"secret": SECRET}))
         return self.known[-1]
 
-    def _context(self, record: Any, agent: Any, call: str, interrupted: Callable[[], bool]) -> ToolContext:
-        return ToolContext(call=call, interrupted=interrupted)
+    def _context(
+        self, workspace: str, access: Any, call: str, interrupted: Callable[[], bool]
+    ) -> ToolContext:
+        return ToolContext(call=call, access=access, interrupted=interrupted)
 
     def _respond(self, model: str, messages: Sequence[bytes]) -> ports.ModelAnswer:
         self.seen.append(list(messages))

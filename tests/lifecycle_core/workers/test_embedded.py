@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from lifecycle_core.application import invocations, signals, work
+from lifecycle_core.application import cancellations, signals, work
 from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import ToolContext
@@ -167,7 +167,7 @@ def test_a_cancelled_turn_is_interrupted_while_its_model_call_is_blocked(
     with working() as workers:
         invocation = world.start()
         assert asked.wait(WAIT)
-        invocations.cancel(w.ANN, invocation)
+        cancellations.cancel(w.ANN, invocation)
         assert status(invocation) == "cancelled"
         assert provider.opened[0].cancelled.wait(WAIT)
         advances.until(lambda: not workers._running)

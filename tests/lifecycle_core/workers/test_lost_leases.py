@@ -212,7 +212,7 @@ def test_a_holder_whose_renewals_come_through_is_not_taken_over(
     holder = Holder()
     world.tools[w.LOOK].act = holder.act
     invocation = world.start(calls(call(w.LOOK, "x")), complete())
-    step = world.services.timing.lease_ms // 2
+    delivery, step = UUID(world.item(invocation).delivery_id), world.services.timing.lease_ms // 2
     with working(slots=1) as first, working(slots=1) as second:
         assert holder.inside.wait(WAIT)
         for _ in range(4):

@@ -16,7 +16,7 @@ import pytest
 from lifecycle_core.contract import ports
 from lifecycle_core.providers.dsh import launcher, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
-from lifecycle_core.testing import messages
+from lifecycle_core.testing import answers, messages
 from lifecycle_core.testing.answers import Answer, Call, Hold, Refusal, Script, Stream
 from lifecycle_core.testing.chat_requests import ChatRequest
 from tests.lifecycle_core.providers.dsh.conftest import BEGIN, KEY, Desk, Leaving, needs_harness
@@ -163,3 +163,26 @@ def test_a_harness_that_does_not_reach_the_tools_does_not_open_a_session(
         carrier = started.run(started.open())
         assert isinstance(carrier.events[0], ports.ProviderFailed)
     assert not started.server.received
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(text=f"My key is {KEY}."),
+        Answer(reasoning=f"Nobody must see {KEY}.", text="Hello"),
+        Answer(calls=(Call(tool="send", arguments={"to": KEY}),)),
+    ],
+    ids=["text", "reasoning", "arguments"],
+)
+def test_an_answer_with_the_agents_secret_never_gets_into_the_native_session(
+    desk: Start, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "parts", lambda text: [text[at : at + 4] for at in range(0, len(text), 4)])
+    started = desk(lambda request: answer)
+    session, carrier = started.open(), Leaving()
+    carrier.secrets = (KEY,)
+    started.run(session, carrier=carrier)
+    assert [type(event) for event in carrier.events] == [ports.ProviderFailed]
+    home = session._home  # type: ignore[attr-defined]
+    kept = [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert kept == []

@@ -1,0 +1,33 @@
+"""Cancel one invocation."""
+
+from uuid import UUID
+
+from lifecycle_core.application import bootstrap, commands, permissions, queries, steering
+from lifecycle_core.application.reading import invocations as rows
+from lifecycle_core.application.resources import InvocationItem
+from lifecycle_core.contract.actor import Actor
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.invocation import CancelReason
+from lifecycle_core.engine import leases
+
+
+def cancel(
+    actor: Actor,
+    invocation: UUID,
+    *,
+    reason: CancelReason = "COORDINATOR_STOP",
+    comment: str = "",
+    key: str | None = None,
+) -> InvocationItem:
+    """Cancel one invocation, durably before anything is interrupted; one that has ended keeps its status."""
+    found = rows.row(actor, invocation)
+    permissions.check_can_cancel_invocation(actor)
+    if comment:
+        comment = str(leases.without_secrets(bootstrap.services(), found.pk, comment))
+    body: Json = {"invocation": str(invocation), "reason": reason, "comment": comment}
+
+    def run() -> UUID:
+        steering.control().cancel(found.pk, reason=reason, by=actor.name, comment=comment)
+        return found.pk
+
+    return queries.invocation(actor, commands.Command.of("cancel-invocation", key, body).once(actor, run))
