@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import (
     InputAsked,
     ModelAnswer,
@@ -53,6 +54,10 @@ class TurnCarrier:
             results |= settling.within(self._episode, self._turn, grace_ms)
         settled = [results[admission.call.call] for admission in admissions]
         return [settling.told(completed) for completed in settled if completed is not None]
+
+    def holds_secret(self, value: Json) -> bool:
+        """Tell whether a value carries a leased secret."""
+        return self._episode.holds_secret(value)
 
     def emit(self, event: NativeEvent) -> None:
         """Take in what the provider reports."""

@@ -17,6 +17,7 @@ class MemoryCarrier:
 
     def __init__(self, tools: Mapping[str, Act] | None = None) -> None:
         self.tools = dict(tools or {})
+        self.secrets: tuple[str, ...] = ()
         self.events: list[ports.NativeEvent] = []
         self.kept: list[bytes] = []
         self.text = ""
@@ -80,3 +81,6 @@ class MemoryCarrier:
 
     def keep(self, message: bytes) -> None:
         self.kept.append(message)
+
+    def holds_secret(self, value: Json) -> bool:
+        return any(secret in str(value) for secret in self.secrets)

@@ -15,7 +15,7 @@ from lifecycle_core.providers.dsh import batch, mcp, prompts, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
 from lifecycle_core.providers.dsh.exchange import Broken, Ended, Gone, ModelAsked, ToolAsked
 from lifecycle_core.providers.dsh.harness import Harness
-from lifecycle_core.providers.dsh.upstream import Upstream
+from lifecycle_core.providers.dsh.upstream import Upstream, said
 
 log = logging.getLogger(__name__)
 
@@ -134,9 +134,14 @@ class DshSession:
             return batch.ours(self._upstream.ask(asked.body, secret, emit, wire), self._tools)
 
         answer = carrier.call_model(perform)
+        whole = b"".join(wire)
+        if carrier.holds_secret([whole.decode("utf-8", "replace"), said(whole)]):
+            raise ProtocolBroken(
+                "the model's answer holds the agent's secret, which must not get into the session"
+            )
         self._batch = batch.Batch(answer.calls)
         self._answers += 1
-        asked.reply.give(b"".join(wire))
+        asked.reply.give(whole)
 
     def _act(self, asked: ToolAsked, carrier: ports.Carrier) -> None:
         """Give a call its result; all calls of the answer run with the first that is asked for."""

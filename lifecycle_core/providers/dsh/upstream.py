@@ -1,5 +1,6 @@
 """Ask the agent's model on behalf of the harness, with the leased secret that the harness never holds."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -41,6 +42,17 @@ class Upstream:
     def interrupt(self) -> None:
         """Free whoever waits in `ask`, at once, and fail every later call with ABORTED."""
         self._line.cut()
+
+
+def said(wire: bytes) -> str:
+    """Return all that the parts of a proper answer say, block by block, however the words were cut."""
+    blocks: dict[int, list[str]] = {}
+    for line in wire.splitlines():
+        event = json.loads(line.removeprefix(b"data:")) if line.startswith(b"data:") else {}
+        if event.get("type") == "content_block_delta":
+            parts = [str(part) for name, part in event["delta"].items() if name != "type"]
+            blocks.setdefault(event["index"], []).extend(parts)
+    return "\n".join("".join(parts) for parts in blocks.values())
 
 
 def _copied(chunks: Iterator[bytes], wire: list[bytes]) -> Iterator[bytes]:
