@@ -127,6 +127,17 @@ class Ledger:
         self.status, self.token = appended.status, appended.token
         self._session_length += len(bodies)
 
+    def check(self) -> None:
+        """Raise `LedgerClosed` when the invocation has ended or another worker holds it; what was collected is kept late."""
+        try:
+            now = self._journal.place(self._invocation)
+        except errors.NotFound as cause:
+            raise LedgerClosed from cause
+        if (now.status, now.token) != (self.status, self.token):
+            facts, self._facts, self._messages = tuple(self._facts), [], []
+            self._keep_late(facts)
+            raise LedgerClosed
+
     def _only_facts_are_late(self, cause: errors.Refused) -> bool:
         """Tell whether the invocation is where it was; at its start it means that another one has bound the session first."""
         stays = isinstance(cause, errors.StatusConflict) and cause.status == self.status

@@ -111,7 +111,11 @@ def _session(episode: Episode) -> Iterator[NativeSession]:
 
 
 def _open_or_restore(episode: Episode) -> NativeSession:
-    """Open the session of a new affinity, or restore exactly the one that the affinity is bound to."""
+    """Open the session of a new affinity, or restore exactly the one that the affinity is bound to.
+
+    Not for an invocation that was cancelled or taken over meanwhile (reference: seed-contracts 19.6).
+    """
+    episode.ledger.check()
     affinity, route = _affinity(episode), binding.route(episode)
     bound = episode.services.journal.affinity(episode.record.tenant, affinity)
     if bound is None:

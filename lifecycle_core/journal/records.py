@@ -17,6 +17,7 @@ LOAD: Final = Statement(
     " FROM journal_invocation AS i JOIN journal_delivery AS d ON d.id = i.delivery_id"
     " JOIN journal_dispatchrow AS b ON b.invocation_id = i.id WHERE i.id = %s"
 )
+PLACE: Final = Statement("SELECT status, version, token, model_turns FROM journal_invocation WHERE id = %s")
 CALLS: Final = Statement(
     'SELECT i.delivery_id, c.identity, c.call_id, c.model_turn, c."index", c.tool, c.effect_class, c.state, c.arguments,'
     " c.proposed, c.attempts, c.approval, c.edited, c.bound, c.effective_digest, c.expires_at, c.outcome, c.content"
@@ -94,6 +95,15 @@ def load(run: Run, invocation: UUID) -> ports.InvocationRecord:
     values["dispatch"] = blobs.unfold(dispatch, blobs.loader(run, as_uuid(delivery)))
     reference = DeliveryRef(identity=identity, manifest_binding=manifest, activation_binding=activation)
     return ports.InvocationRecord(id=invocation, tenant=tenant, delivery=reference, **values)
+
+
+def place(run: Run, invocation: UUID) -> ports.Place:
+    """Return where an invocation stands, whatever is stored beside that. Raises `errors.NotFound`."""
+    row = run(PLACE, (invocation,)).fetchone()
+    if row is None:
+        raise errors.NotFound
+    status, version, token, model_turns = row
+    return ports.Place(status=Status(status), version=version, token=token, model_turns=model_turns)
 
 
 def calls(run: Run, invocation: UUID, model_turn: int) -> list[ports.CallRecord]:

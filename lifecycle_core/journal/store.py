@@ -171,6 +171,11 @@ class Store:
         with self._reading() as run:
             return records.load(run, invocation)
 
+    def place(self, invocation: UUID) -> ports.Place:
+        """Return where an invocation stands, also one whose input cannot be read. Raises `errors.NotFound`."""
+        with self._reading() as run:
+            return records.place(run, invocation)
+
     def calls(self, invocation: UUID, model_turn: int) -> list[ports.CallRecord]:
         """Return the calls of one model turn, in order. Raises `errors.NotFound`."""
         with self._reading() as run:

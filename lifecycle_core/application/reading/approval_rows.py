@@ -74,7 +74,7 @@ def decisions(rows: Sequence[ApprovalRow]) -> Mapping[UUID, list[DecisionItem]]:
     deliveries = {row.id: row.delivery_id for row in rows}
     for approval, by, at, decision, reason in _run()(_decided(len(rows)), list(deliveries)).fetchall():
         identity = as_uuid(approval)
-        said = str(stored.reader(deliveries[identity])(reason))
+        said = str(stored.shown(deliveries[identity])(reason))
         made[identity].append(DecisionItem(by=by, at=at, decision=decision, reason=said))
     return made
 

@@ -72,7 +72,7 @@ def _items(rows: Sequence[ApprovalRow]) -> list[ApprovalItem]:
 
 
 def _item(found: ApprovalRow, decisions: Sequence[DecisionItem]) -> ApprovalItem:
-    read = stored.reader(found.delivery_id)
+    read = stored.shown(found.delivery_id)
     arguments = read(found.arguments)
     preview = read(found.preview)
     return ApprovalItem(

@@ -139,7 +139,7 @@ def _of_approval(row: Approval) -> InboxRow:
         expires_at=row.expires_at if row.state == "pending" else None,
         claimed_by=row.claimed_by or None,
         invocation=str(row.invocation_id),
-        subject=_subject(stored.reader(row.invocation.delivery_id)(row.arguments)),
+        subject=_subject(stored.shown(row.invocation.delivery_id)(row.arguments)),
     )
 
 
@@ -151,7 +151,7 @@ def _subject(arguments: Json) -> str:
 
 
 def _of_input(row: InputRequest) -> InboxRow:
-    prompt = str(stored.reader(row.invocation.delivery_id)(row.prompt))
+    prompt = str(stored.shown(row.invocation.delivery_id)(row.prompt))
     return InboxRow(
         id=str(row.pk),
         kind="input",

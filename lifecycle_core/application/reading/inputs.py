@@ -57,7 +57,7 @@ def items(rows: Sequence[InputRequest]) -> list[InputItem]:
 
 
 def _item(found: InputRequest) -> InputItem:
-    read = stored.reader(found.invocation.delivery_id)
+    read = stored.shown(found.invocation.delivery_id)
     prompt = read(found.prompt)
     asked = prompt if isinstance(prompt, str) else ""
     return InputItem(

@@ -64,7 +64,7 @@ def invocation(actor: Actor, invocation: UUID) -> InvocationItem:
 def dispatch(actor: Actor, invocation: UUID) -> dict[str, Any]:
     """Return the dispatch that an invocation was started with, with all its digests."""
     found = row(actor, invocation)
-    value = stored.reader(found.delivery_id)(found.dispatch)
+    value = stored.shown(found.delivery_id)(found.dispatch)
     return value if isinstance(value, dict) else {}
 
 
@@ -87,15 +87,15 @@ def _open_requests(invocations: list[UUID]) -> Mapping[UUID, list[OpenRequest]]:
 
 def _disposition(found: Invocation, given: list[Json]) -> Mapping[str, Json] | None:
     """Return how an invocation ended or paused; a completed one says which answers it got (reference: seed-contracts 3.3)."""
-    value = stored.reader(found.delivery_id)(found.disposition) if found.disposition else None
+    value = stored.shown(found.delivery_id)(found.disposition) if found.disposition else None
     if not isinstance(value, dict):
         return None
-    return value | {"interactionReceipts": given} if value["kind"] == "completed" else value
+    return value | {"interactionReceipts": given} if value.get("kind") == "completed" else value
 
 
 def _item(found: Invocation, waiting: list[OpenRequest], given: list[Json]) -> InvocationItem:
-    dispatched = stored.reader(found.delivery_id)(found.dispatch)
-    value: Json = dispatched["input"] if isinstance(dispatched, dict) else None
+    dispatched = stored.shown(found.delivery_id)(found.dispatch)
+    value: Json = dispatched.get("input", dispatched) if isinstance(dispatched, dict) else None
     return InvocationItem(
         id=str(found.pk),
         status=found.status,

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from lifecycle_core.application.reading import invocations, stored
 from lifecycle_core.application.reading.paging import MAX_LIMIT
 from lifecycle_core.application.resources import EventItem, Page, TranscriptEntry
-from lifecycle_core.contract import errors
 from lifecycle_core.contract import events as facts
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
@@ -102,7 +101,7 @@ def _payload(row: Event, read: Callable[[str], Json]) -> tuple[dict[str, Any], b
     try:
         payload: dict[str, Any] = json.loads(row.payload)
         return {name: read(json.dumps(value)) for name, value in payload.items()}, False
-    except (ValueError, AttributeError, RecursionError, errors.NotFound):
+    except stored.UNREADABLE:
         return {"stored": row.payload}, True
 
 

@@ -27,9 +27,7 @@ RUNS_AGAIN: Final = Statement(
     "UPDATE journal_toolcall SET state = CASE WHEN approval IS NULL THEN 'requested' ELSE 'approved' END"
     " WHERE invocation_id = %s AND identity = %s AND state = 'intended'"
 )
-BOUND: Final = Statement(
-    "UPDATE journal_toolcall SET bound = %s WHERE invocation_id = %s AND identity = %s"
-)
+BOUND: Final = Statement("UPDATE journal_toolcall SET bound = %s WHERE invocation_id = %s AND identity = %s")
 COMPLETED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'settled', outcome = %s, content = %s"
     " WHERE invocation_id = %s AND identity = %s AND state <> 'settled'"

@@ -9,7 +9,7 @@ import pytest
 
 from lifecycle_core.application import deliveries, queries
 from lifecycle_core.contract import ports
-from lifecycle_core.journal import retirement
+from lifecycle_core.journal import commands
 from lifecycle_core.journal.models import Delivery, DispatchRow, Tombstone
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import NativeProvider, World, ask, call, calls, complete, emitting
@@ -196,7 +196,7 @@ def test_a_retirement_that_dies_in_the_middle_has_not_begun_and_can_be_repeated(
         raise w.Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(retirement.commands, "forget", die)
+        patch.setattr(commands, "forget", die)
         with pytest.raises(w.Killed):
             deliveries.retire(w.ANN, delivery, authorization="a")
     assert world.item(invocation) == before
