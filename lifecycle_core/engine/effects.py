@@ -183,13 +183,23 @@ def recover(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.Too
 
 
 def repeat(episode: Episode, turn: Turn, call: CallRecord) -> events.ToolCompleted | None:
-    """Run a call that needs nobody, for the first time or again under the same identity."""
+    """Run a call that needs nobody, for the first time or again under the same identity, unless it needs somebody by now."""
     if call.tool not in episode.tools:
         return refuse(episode, planned(call), "TOOL_NOT_ADMITTED", call.tool)
     try:
-        return run(episode, turn, episode.prepare(planned(call)))
+        return _run_if_it_may(episode, turn, episode.prepare(planned(call)))
     except ToolError as problem:
         return refuse(episode, planned(call), problem.code, problem.detail)
+
+
+def _run_if_it_may(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted | None:
+    """Run a call; one that nobody has approved is put to the gates again, for they may have become stricter meanwhile."""
+    if (
+        call.approval is None
+        and episode.judge(episode.tools[call.tool].spec, call.arguments).outcome != "allow"
+    ):
+        return ask_again(episode, call, "")
+    return run(episode, turn, call)
 
 
 def _reconcile(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.ToolCompleted | None:
@@ -207,6 +217,6 @@ def _reconcile(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.
         episode.log_fault(f"tool {call.tool} could not say what became of a call")
         found = "unknown"
     if found == "not_done":
-        return run(episode, turn, call)
+        return _run_if_it_may(episode, turn, call)
     turn.lose(f"{call.tool} was interrupted and cannot say what happened", open_intents=(call.call,))
     return None

@@ -1,5 +1,6 @@
 """An unknown invocation goes on, or is settled, when a coordinator says what happened; nobody else, never without a reason."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,18 +20,32 @@ CARL = w.actor("coordinator", name="user:carl")
 
 def unknown(world: World, *more: Call) -> UUID:
     """Let an unsafe call that was approved be lost on its way."""
-    sent = world.tools[w.SEND]
-
-    def lost(arguments: dict[str, Any], context: ports.ToolContext) -> Any:
-        sent.act = lambda arguments, context: {"done": arguments}
-        raise ports.OutcomeUnknown("the line broke")
-
-    sent.act = lost
-    invocation = world.run(w.calls(w.call(w.SEND, "c1", to="bob"), *more), w.complete())
+    invocation = lost(world, *more)
     world.decide(next(a for a in world.approvals(invocation) if a.call_id == "c1"))
     world.drive(invocation)
     assert world.status(invocation) == "unknown"
     return invocation
+
+
+def lost(world: World, *more: Call) -> UUID:
+    """Run an invocation whose unsafe call is lost on its way, once it may run."""
+    sent = world.tools[w.SEND]
+
+    def lose(arguments: dict[str, Any], context: ports.ToolContext) -> Any:
+        sent.act = lambda arguments, context: {"done": arguments}
+        raise ports.OutcomeUnknown("the line broke")
+
+    sent.act = lose
+    return world.run(w.calls(w.call(w.SEND, "c1", to="bob"), *more), w.complete())
+
+
+class RefuseGate(w.AllowGate):
+    """Let nothing pass."""
+
+    name = "refuse-gate"
+
+    def judge(self, admission: Any) -> Any:
+        return replace(super().judge(admission), outcome="refuse", rule=self.name)
 
 
 def intent(world: World, invocation: UUID) -> str:
@@ -100,6 +115,27 @@ def test_a_call_that_would_do_something_else_now_is_asked_about_again(world: Wor
     assert world.status(invocation) == "awaiting-input"
     assert len(world.tools[w.SEND].ran) == 1
     assert world.approval(invocation).call_id == "c1"
+
+
+@pytest.mark.parametrize("stricter", ["ask", "refuse"])
+def test_a_call_that_nobody_was_asked_about_meets_the_gates_again_before_it_runs(
+    world: World, stricter: str
+) -> None:
+    asks = world.gates[:]
+    world.gates[:] = [w.AllowGate()]
+    invocation = lost(world)
+    world.gates[:] = asks if stricter == "ask" else [RefuseGate()]
+    resolve(world, invocation, "continue", did_not(intent(world, invocation), "run"))
+    world.settle()
+    assert len(world.tools[w.SEND].ran) == 1, "it does not run before that"
+    if stricter == "refuse":
+        assert world.results(invocation)["c1"][0] == "refused"
+        return
+    assert world.status(invocation) == "awaiting-input"
+    world.decide(world.approval(invocation))
+    world.settle()
+    assert world.status(invocation) == "completed"
+    assert len({ran for ran, _ in world.tools[w.SEND].ran}) == 1, "under the same identity"
 
 
 def test_a_call_that_did_not_happen_can_be_an_error_for_the_agent(world: World) -> None:
