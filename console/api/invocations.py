@@ -8,10 +8,14 @@ from ninja import Router, Schema, Status
 from console.api import wire
 from console.api.authentication import Request
 from console.api.shapes import Instant, Json, Object, Page
-from lifecycle_core.application import cancellations, continuing, invocations, queries, resources
+from lifecycle_core.application import cancellations, continuing, invocations, queries, resources, retries
+from lifecycle_core.contract import errors
+from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.status import Status as InvocationStatus
 
 router = Router(tags=["invocations"])
+
+REQUIRED: Final = ("agent", "action", "input")
 
 
 class OpenRequest(Schema):
@@ -64,13 +68,33 @@ class TranscriptEntry(Schema):
 
 
 class Start(wire.Body):
-    """What to run: an action of an agent, with its input. `delivery` names a unit of work, new or known."""
+    """What to run: an action of an agent with its input, or a complete dispatch in the place of these.
 
-    agent: wire.Word
-    action: wire.Word
-    input: Any
+    `delivery` names a unit of work, new or known; a dispatch names its own.
+    """
+
+    agent: wire.Word | None = None
+    action: wire.Word | None = None
+    input: Any = None
     delivery: wire.Word | None = None
     context: dict[str, Any] | None = None
+    dispatch: dict[str, Any] | None = None
+
+    def check_form(self) -> None:
+        """Refuse what names neither, or both."""
+        if "dispatch" in self.model_fields_set:
+            problems = [
+                Problem(f"/{name}", "a complete dispatch says this itself")
+                for name in ("agent", "action", "input", "delivery")
+                if name in self.model_fields_set
+            ]
+        else:
+            problems = [Problem(f"/{name}", "Field required") for name in REQUIRED if self._lacks(name)]
+        if problems:
+            raise errors.SchemaInvalid(problems=problems)
+
+    def _lacks(self, name: str) -> bool:
+        return name not in self.model_fields_set or (name != "input" and getattr(self, name) is None)
 
 
 class Cancel(wire.Body):
@@ -99,8 +123,10 @@ class Continue(wire.Body):
 
 @router.post("", response={202: Invocation}, summary="Start an invocation")
 def start(request: Request, body: Start, key: wire.Key = None) -> Status[resources.InvocationItem]:
-    started = invocations.start(request.auth, **body.given(*Start.model_fields), key=key)
-    return Status(202, started)
+    body.check_form()
+    given = body.given(*Start.model_fields)
+    use = invocations.start_dispatch if "dispatch" in given else invocations.start
+    return Status(202, use(request.auth, **given, key=key))
 
 
 @router.get("", response=Page[Invocation], summary="List invocations")
@@ -182,3 +208,8 @@ def continue_(
         content_identity=response.contentIdentity,
         key=key,
     )
+
+
+@router.post("/{uuid:invocation}/retry", response={202: Invocation}, summary="Start the next attempt")
+def retry(request: Request, invocation: UUID, key: wire.Key = None) -> Status[resources.InvocationItem]:
+    return Status(202, retries.retry(request.auth, invocation, key=key))

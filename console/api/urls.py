@@ -11,6 +11,7 @@ from console.api import (
     approvals,
     authentication,
     deliveries,
+    dispatches,
     feed,
     inputs,
     invocations,
@@ -22,6 +23,7 @@ from console.api import (
     tombstones,
     tools,
     wire,
+    workspaces,
 )
 from lifecycle_core.contract.errors import NotFound
 
@@ -45,6 +47,8 @@ for resource in (
     tombstones,
     affinities,
     leases,
+    dispatches,
+    workspaces,
     feed,
     journal,
 ):

@@ -1,5 +1,7 @@
 """Give hosts the right of their own episodes to a registered workspace (DESIGN 9)."""
 
+from collections.abc import Sequence
+
 from lifecycle_core.application import agents, composition, permissions
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -9,7 +11,7 @@ from lifecycle_core.engine import composing, dispatches
 
 
 def grant(
-    actor: Actor, workspace: str, *, agent: str, episode: Json, access: list[Json] | None = None
+    actor: Actor, workspace: str, *, agent: str, episode: Json, access: Sequence[Json] | None = None
 ) -> WorkspaceCapability:
     """Return a sealed capability for one episode of an agent, under all of the agent's rules or some of them.
 
@@ -21,7 +23,7 @@ def grant(
     if not workspace or workspace != definition.workspace:
         raise errors.NotFound
     allowed = composing.rules(definition)
-    wanted = allowed if access is None else access
+    wanted = allowed if access is None else list(access)
     if any(rule not in allowed for rule in wanted):
         raise errors.CapabilityMismatch
     return composition.workspace(

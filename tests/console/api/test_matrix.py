@@ -79,6 +79,18 @@ MATRIX: Final = {
     ("POST", "invocations/{uuid:invocation}/resolve"): Row(
         frozenset({"coordinator", "owner"}), lambda _: {"outcome": "failed", "reason": "x"}, status=409
     ),
+    # It has not ended: whoever may start is told so, and nothing has happened.
+    ("POST", "invocations/{uuid:invocation}/retry"): Row(
+        frozenset({"host", "owner"}), lambda _: {}, status=409
+    ),
+    ("POST", "dispatches"): Row(
+        frozenset({"host", "owner"}),
+        lambda _: {"agent": "writer", "action": "write", "input": {"about": "x"}},
+    ),
+    ("POST", "workspaces/{workspace}/capabilities"): Row(
+        frozenset({"host", "owner"}),
+        lambda things: {"agent": "writer", "episode": things.get("episode") or {}},
+    ),
     ("GET", "affinities"): Row(READERS, own=True),
     ("GET", "affinities/{uuid:affinity}"): Row(READERS, own=True),
     ("GET", "leases"): Row(READERS, own=True),
@@ -126,6 +138,8 @@ def things(api: Api, world: World) -> dict[str, Any]:
         "uuid:approval": approval.id,
         "uuid:input": question.id,
         "digest": approval.request_digest,
+        "workspace": "desk",
+        "episode": api.get(f"invocations/{approval.invocation}/dispatch").json()["episode"],
     }
 
 
@@ -183,7 +197,7 @@ def test_each_role_may_exactly_what_the_matrix_says(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_nobody_gets_401(api: Api, operation: tuple[str, str]) -> None:
-    things = dict.fromkeys(["name", "key", "delivery", "tombstone"], "x") | dict.fromkeys(
+    things = dict.fromkeys(["name", "key", "delivery", "tombstone", "workspace"], "x") | dict.fromkeys(
         ("uuid:invocation", "uuid:affinity", "uuid:approval", "uuid:input"), NOT_THERE
     )
     for who in (None, "", "lcc_nobody", "lcc_" + "0" * 49):
@@ -198,9 +212,9 @@ IN_A_TENANT: Final = [op for op in ONE_THING if op[1].split("/")[0] not in ("pro
 
 @pytest.mark.parametrize("operation", IN_A_TENANT)
 def test_what_is_not_yours_is_not_there(api: Api, things: dict[str, Any], operation: tuple[str, str]) -> None:
-    nothing = dict.fromkeys(things, NOT_THERE) | {"digest": DIGEST}
-    # Agents are there for all hosts, tombstones for none: the roles above say so.
-    everybody = operation[1].startswith(("agents", "tombstones"))
+    nothing = dict.fromkeys(things, NOT_THERE) | {"digest": DIGEST, "episode": things["episode"]}
+    # Agents and their workspaces are there for all hosts, tombstones for none: the roles above say so.
+    everybody = operation[1].startswith(("agents", "tombstones", "workspaces"))
     for who in [f"owner@{ELSEWHERE}"] if everybody else [f"owner@{ELSEWHERE}", STRANGER]:
         foreign, absent = send(api, operation, things, who), send(api, operation, nothing, who)
         assert foreign.status_code == absent.status_code == 404
@@ -232,7 +246,7 @@ PATHS: Final = sorted({path for _, path in MATRIX})
 def test_another_method_is_not_allowed_and_the_answer_says_which_are(
     api: Api, world: World, path: str
 ) -> None:
-    things = dict.fromkeys(["name", "key", "delivery", "tombstone"], "x") | dict.fromkeys(
+    things = dict.fromkeys(["name", "key", "delivery", "tombstone", "workspace"], "x") | dict.fromkeys(
         ("uuid:invocation", "uuid:affinity", "uuid:approval", "uuid:input"), NOT_THERE
     )
     allowed = {method for method, known in MATRIX if known == path}
