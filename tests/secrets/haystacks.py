@@ -23,7 +23,8 @@ from tests.harness import reset
 from tests.secrets.stage import TENANTS, Run, Stage
 
 type Haystack = tuple[str, bytes]
-# Pages that show something while people are asked, and those that speak of no invocation.
+# Pages that show something of what is retired, or while people are asked, and those that speak of no invocation.
+GONE: Final = {"delivery", "tombstone", "tombstone-verify", "tombstones"}
 ASKING: Final = {"inbox-group", "approval", "approval-edit", "input", "invocation"}
 ELSEWHERE: Final = {"theme", "language", "tenant", "keys"}
 
