@@ -21,7 +21,6 @@ SESSIONS: Final = "sessions"
 WORK: Final = "work"
 INSTRUCTIONS: Final = "instructions.txt"
 PLUGIN: Final = "instructions.mjs"
-UNPACKED: Final = ".runtime"
 PACKAGE: Final = '{"name": "dsh-profile-lifecycle", "private": true, "dependencies": {}, "dsh": {"profile": {"bundles": []}}}\n'
 PATIENCE: Final = 30.0
 LOCAL: Final = re.compile(r"name: (?:>-\n +)?file://(\S+)\n")
@@ -53,16 +52,16 @@ def lay_out(home: Path, instructions: str) -> None:
     (home / WORK).mkdir()
 
 
-def environment(home: Path) -> dict[str, str]:
-    """Return what every process of the runtime is given; what it unpacks of itself lies beside the homes and serves all."""
-    return {"DSH_HOME": str(home), "HOME": str(home), "PKG_NATIVE_CACHE_PATH": str(home.parent / UNPACKED)}
+def environment(home: Path, unpacked: Path) -> dict[str, str]:
+    """Return what every process of the runtime is given; what it unpacks of itself serves all of them."""
+    return {"DSH_HOME": str(home), "HOME": str(home), "PKG_NATIVE_CACHE_PATH": str(unpacked)}
 
 
-def check(runtime: Path, storage: Path) -> None:
+def check(runtime: Path, storage: Path, unpacked: Path) -> None:
     """Raise `errors.ConfigurationInvalid` unless the runtime mounts exactly the rows of the profile."""
     with tempfile.TemporaryDirectory(dir=storage, prefix=".check-") as folder:
         lay_out(Path(folder), "")
-        mounted = _dump(runtime, Path(folder))
+        mounted = _dump(runtime, Path(folder), unpacked)
     if mounted != expected():
         raise errors.ConfigurationInvalid(
             detail=f"the harness mounts other than it should: {_beyond(mounted)}"
@@ -73,12 +72,17 @@ def _resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _dump(runtime: Path, home: Path) -> str:
+def _dump(runtime: Path, home: Path, unpacked: Path) -> str:
     """Return the composition as the runtime tells it, in the words of the profile: without where its parts come from."""
     command = [str(runtime), "--profile", PROFILE, "--dump-config"]
     try:
         told = subprocess.run(
-            command, env=environment(home), cwd=home / WORK, capture_output=True, check=True, timeout=PATIENCE
+            command,
+            env=environment(home, unpacked),
+            cwd=home / WORK,
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE,
         )
     except (OSError, subprocess.SubprocessError) as cause:
         raise errors.ConfigurationInvalid(

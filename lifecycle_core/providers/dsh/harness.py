@@ -64,7 +64,7 @@ class _Client(deepseek_harness.HarnessClient):  # type: ignore[misc]  # the SDK 
 
 
 class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SDK has no types
-    """One running harness. `environment` is all that the process gets, beside where its home is."""
+    """One running harness. `environment` is all that the process gets."""
 
     _client: Any
 
@@ -85,8 +85,7 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
                 **options,
             )
         )
-        exact = {**composition.environment(home), **environment}
-        self._client = _Client(self._client.config, _command(), exact)
+        self._client = _Client(self._client.config, _command(), environment)
 
     def restore(self, identity: str) -> None:
         """Start, and take up exactly this session. Raises `LookupError` where the harness finds none that it can restore."""

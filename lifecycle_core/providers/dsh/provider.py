@@ -12,6 +12,7 @@ from lifecycle_core.providers.dsh import composition, release, storage
 from lifecycle_core.providers.registry import Factory
 
 KEY: Final = "dsh-headless"
+UNPACKED: Final = ".runtime"
 ROUTES: Final = ("deepseek", "deepseek-official")
 # What an admitted configuration may say to the harness, and what in it is for others.
 OPTIONS: Final = ("max_tokens", "reasoning_effort")
@@ -20,9 +21,13 @@ FOR_OTHERS: Final = ("credentialRef", "providerRoute", "baseURL")
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Say where native sessions lie, how long people may take to answer before a turn is suspended, and limits in seconds."""
+    """Say where native sessions lie, how long people may take to answer before a turn is suspended, and limits in seconds.
+
+    `unpacked` is where the runtime unpacks itself once for all processes, 80 MB; beside the sessions where it is not said.
+    """
 
     storage: Path
+    unpacked: Path | None = None
     grace_ms: int = 20_000
     start_seconds: float = 30.0
     idle_seconds: float = 300.0
@@ -69,7 +74,8 @@ class DshHeadless:
     def __init__(self, configuration: Configuration) -> None:
         release.check()
         configuration.storage.mkdir(mode=0o700, parents=True, exist_ok=True)
-        composition.check(release.runtime(), configuration.storage)
+        self._unpacked = configuration.unpacked or configuration.storage / UNPACKED
+        composition.check(release.runtime(), configuration.storage, self._unpacked)
         self._configuration = configuration
         self._storage = storage.Storage(configuration.storage)
         self._transport = chat_transport.Transport(idle=configuration.idle_seconds, connect=5.0)
@@ -108,7 +114,7 @@ class DshHeadless:
         options = _options(request.route.configuration)
         composition.lay_out(home, request.instructions)
         bridge = Bridge(request)
-        environment = {
+        environment = composition.environment(home, self._unpacked) | {
             "ADMITTED_INSTRUCTIONS": str(home / composition.INSTRUCTIONS),
             "BRIDGE_URL": bridge.tools_url,
             "DEEPSEEK_API_KEY": bridge.token,

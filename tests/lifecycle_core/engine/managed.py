@@ -14,6 +14,7 @@ from lifecycle_core.providers.dsh import provider as dsh
 from lifecycle_core.testing.model_server import ModelServer
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import Step, World
+from tests.lifecycle_core.providers.dsh.conftest import UNPACKED
 
 KEYS: Final = (chat_completions.KEY, dsh.KEY)
 
@@ -42,7 +43,7 @@ class Harness:
     grace_ms: int = 0
 
     def make(self, folder: Path) -> ports.Provider:
-        return dsh.create(dsh.Configuration(storage=folder, grace_ms=self.grace_ms))
+        return dsh.create(dsh.Configuration(storage=folder, unpacked=UNPACKED, grace_ms=self.grace_ms))
 
 
 DRIVERS: Final[dict[str, Driver]] = {driver.key: driver for driver in (Chat(), Harness())}

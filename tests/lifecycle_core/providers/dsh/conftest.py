@@ -19,6 +19,9 @@ MODEL = "deepseek-chat"
 BEGIN = ports.Begin(instructions="You test.", purpose="Test it.", input={"n": 1})
 OBJECT: dict[str, Json] = {"type": "object"}
 
+# What the runtime unpacks of itself, once for all tests.
+UNPACKED = Path(__file__).parents[4] / "test-output" / "harness"
+
 needs_harness = pytest.mark.skipif(
     not release.is_installed(), reason="the extra dsh is not installed: uv sync --extra dsh"
 )
@@ -105,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def headless(folder: Path) -> Iterator[provider.DshHeadless]:
-    made = provider.DshHeadless(provider.Configuration(storage=folder, grace_ms=1234))
+    made = provider.DshHeadless(provider.Configuration(storage=folder, unpacked=UNPACKED, grace_ms=1234))
     yield made
     made.dispose()
 

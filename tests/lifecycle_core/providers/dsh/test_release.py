@@ -8,7 +8,7 @@ import pytest
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers.dsh import composition, provider, release
-from tests.lifecycle_core.providers.dsh.conftest import MODEL, needs_harness
+from tests.lifecycle_core.providers.dsh.conftest import MODEL, UNPACKED, needs_harness
 
 
 def configuration(folder: Path) -> provider.Configuration:
@@ -63,7 +63,7 @@ def test_another_version_is_refused_when_the_provider_starts(
 
 @needs_harness
 def test_the_runtime_mounts_the_rows_of_the_profile_and_no_tool_of_its_own(tmp_path: Path) -> None:
-    composition.check(release.runtime(), tmp_path)
+    composition.check(release.runtime(), tmp_path, UNPACKED)
     names = [line.split("'")[1] for line in composition.expected().splitlines() if "name: '" in line]
     ambient = (
         "/dsh-tool-",
@@ -87,7 +87,7 @@ def test_a_runtime_that_mounts_more_is_refused(tmp_path: Path, monkeypatch: pyte
     rows = composition.rows()
     monkeypatch.setattr(composition, "expected", lambda: rows.partition("- insert:\n")[2])
     with pytest.raises(errors.ConfigurationInvalid):
-        composition.check(release.runtime(), tmp_path)
+        composition.check(release.runtime(), tmp_path, UNPACKED)
 
 
 @needs_harness
@@ -115,7 +115,7 @@ def test_a_layer_that_lies_in_the_home_is_removed_and_would_be_noticed(
 
     monkeypatch.setattr(composition, "lay_out", with_layer)
     with pytest.raises(errors.ConfigurationInvalid, match="tool-todo"):
-        composition.check(release.runtime(), tmp_path)
+        composition.check(release.runtime(), tmp_path, UNPACKED)
 
 
 @pytest.mark.parametrize(

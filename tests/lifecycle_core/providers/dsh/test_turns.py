@@ -14,7 +14,15 @@ from lifecycle_core.providers.dsh import bridge, prompts, provider, storage
 from lifecycle_core.testing.answers import Answer, Call, Reply, Script
 from lifecycle_core.testing.carriers import Act
 from lifecycle_core.testing.chat_requests import ChatRequest
-from tests.lifecycle_core.providers.dsh.conftest import KEY, MODEL, TOOLS, Desk, Leaving, needs_harness
+from tests.lifecycle_core.providers.dsh.conftest import (
+    KEY,
+    MODEL,
+    TOOLS,
+    UNPACKED,
+    Desk,
+    Leaving,
+    needs_harness,
+)
 
 pytestmark = needs_harness
 
@@ -104,7 +112,7 @@ def test_a_call_that_waits_leaves_the_turn_and_its_outcome_is_told_when_it_goes_
     assert [call.tool for call in carrier.waiting.values()] == ["send"]
     carrier.settle("call_2_1", {"sent": True})
     # Another provider, as after a restart of the console.
-    again = provider.DshHeadless(provider.Configuration(storage=folder, grace_ms=0))
+    again = provider.DshHeadless(provider.Configuration(storage=folder, unpacked=UNPACKED, grace_ms=0))
     resumed = Desk(again, started.server, started.affinity)
     later = resumed.run(resumed.restore(session.opaque_identity), carrier.resume())
     again.dispose()

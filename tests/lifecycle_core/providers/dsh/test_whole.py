@@ -11,11 +11,10 @@ from lifecycle_core.application import bootstrap, deliveries, sessions
 from lifecycle_core.contract import ports
 from lifecycle_core.engine.services import Timing
 from lifecycle_core.providers.dsh import provider
-from lifecycle_core.providers.dsh.composition import UNPACKED
 from lifecycle_core.providers.dsh.storage import Storage
 from lifecycle_core.testing.model_server import ModelServer
 from tests.lifecycle_core.engine.world import ANN, SECRET, Killed, World, ask, call, calls, complete
-from tests.lifecycle_core.providers.dsh.conftest import needs_harness
+from tests.lifecycle_core.providers.dsh.conftest import UNPACKED, needs_harness
 
 pytestmark = needs_harness
 
@@ -26,13 +25,9 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[W
     made = World(Timing())
     made.install(monkeypatch)
     storage = folder / "whole"
-    for made_once in (storage, folder / UNPACKED):
-        made_once.mkdir(exist_ok=True)
-    if not (storage / UNPACKED).exists():
-        (storage / UNPACKED).symlink_to(folder / UNPACKED)
     monkeypatch.setattr(bootstrap, "native_sessions", lambda: Storage(storage))
     # No grace: the time of this core stands still.
-    headless = provider.create(provider.Configuration(storage=storage, grace_ms=0))
+    headless = provider.create(provider.Configuration(storage=storage, unpacked=UNPACKED, grace_ms=0))
     made.providers[provider.KEY] = headless
     with ModelServer(made._script, secret=SECRET) as server:
         made.apply("harnessed", provider=f'"{provider.KEY}"', base_url=f'"{server.base_url}"')
