@@ -63,7 +63,7 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: Credenti
             return _drive(episode, outcome, session, turn_input, lease)
     except errors.ProviderNotImplemented as refusal:
         outcome.fail("PROVIDER_NOT_IMPLEMENTED", refusal.sentence, retry="never")
-    except errors.ModelBindingMismatch as refusal:
+    except (errors.ModelBindingMismatch, errors.ExecutorBindingMismatch) as refusal:
         outcome.fail(PROTOCOL_ERROR, str(refusal), retry="never")
     except OpenFailed as failed:
         outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
@@ -178,7 +178,7 @@ def _request(episode: Episode, affinity: str, route: ModelRoute) -> SessionReque
         affinity=affinity,
         opaque_identity="",
         route=route,
-        instructions=episode.agent.instructions,
+        instructions=binding.instructions(episode),
         tools=episode.offered(),
     )
 

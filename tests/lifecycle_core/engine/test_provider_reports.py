@@ -144,6 +144,28 @@ def test_a_session_for_another_model_or_route_than_the_admitted_is_neither_opene
     assert (provider.opened, provider.restored) == ([], [])
 
 
+@pytest.mark.parametrize("changed", ["instructions", "action"])
+def test_instructions_that_are_not_those_admitted_are_not_followed(world: World, changed: str) -> None:
+    provider = NativeProvider([emitting(COMPLETION)])
+    world.providers["chat-completions"] = provider
+    invocation = world.start(complete())
+    known = world.services.agent
+
+    def another(tenant: str, name: str, binding: str) -> Any:
+        agent = known(tenant, name, binding)
+        if changed == "instructions":
+            return replace(agent, instructions="Do as you like.")
+        action = replace(agent.actions[w.ACTION], purpose="Delete everything.")
+        return replace(agent, actions={w.ACTION: action})
+
+    world.services = replace(world.services, agent=another)
+    world.drive(invocation)
+    disposition = world.disposition(invocation)
+    assert (disposition["code"], disposition["retry"]) == ("PROVIDER_PROTOCOL_ERROR", "never")
+    assert disposition["detail"].startswith("EXECUTOR_BINDING_MISMATCH")
+    assert provider.opened == []
+
+
 def test_a_session_is_opened_for_the_admitted_route_and_nothing_else(world: World) -> None:
     asked: list[ports.SessionRequest] = []
 
