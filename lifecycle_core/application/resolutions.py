@@ -15,7 +15,7 @@ from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import ToolIntended
 from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.contract.resolution import Finding, Outcome, Resolution
-from lifecycle_core.contract.status import Status
+from lifecycle_core.contract.status import ACTIVE
 from lifecycle_core.engine import leases, resolution
 from lifecycle_core.journal.models import Invocation
 
@@ -23,9 +23,13 @@ MAX_REASON: Final = 2000
 
 
 def open_intents(actor: Actor, invocation: UUID) -> list[OpenIntent]:
-    """Return the calls of an unknown invocation that were sent and of which nobody knows whether they happened."""
+    """Return the calls that were sent and of which nobody knows whether they happened.
+
+    Those of an unknown invocation wait for somebody to say it; those of one that has ended stay as they are. What is just
+    under way is no such call.
+    """
     found = rows.row(actor, invocation)
-    if found.status != Status.UNKNOWN:
+    if found.status in ACTIVE:
         return []
     calls = resolution.open_intents(bootstrap.journal().calls(found.pk, found.model_turns))
     sent = _sent(found)

@@ -40,6 +40,8 @@ def _problems(resolution: Resolution, unresolved: dict[str, CallRecord]) -> list
         at = f"/calls/{index}"
         if finding.call not in unresolved or finding.call in seen:
             problems.append(Problem(f"{at}/call", "this is no open call, or it is named twice"))
+        if finding.happened == bool(finding.then):
+            problems.append(Problem(f"{at}/then", "say what follows where it did not happen, and only there"))
         if finding.then == "run" and resolution.outcome != "continue":
             problems.append(Problem(f"{at}/then", "a call runs only where the invocation goes on"))
         seen.add(finding.call)

@@ -117,6 +117,17 @@ def test_a_call_that_would_do_something_else_now_is_asked_about_again(world: Wor
     assert world.approval(invocation).call_id == "c1"
 
 
+@pytest.mark.parametrize(
+    "says", [Finding(call="", happened=True, then="run"), Finding(call="", happened=False)]
+)
+def test_what_follows_is_said_where_it_did_not_happen_and_only_there(world: World, says: Finding) -> None:
+    invocation = unknown(world)
+    with pytest.raises(errors.SchemaInvalid) as refused:
+        resolve(world, invocation, "continue", replace(says, call=intent(world, invocation)))
+    assert [problem.pointer for problem in refused.value.problems] == ["/calls/0/then"]
+    assert world.status(invocation) == "unknown"
+
+
 @pytest.mark.parametrize("stricter", ["ask", "refuse"])
 def test_a_call_that_nobody_was_asked_about_meets_the_gates_again_before_it_runs(
     world: World, stricter: str
@@ -160,6 +171,7 @@ def test_it_can_be_settled_and_then_nothing_of_it_stays_open(world: World, outco
     [closed] = world.of_kind(invocation, "approval.cancelled")
     assert closed["reason"] == f"resolved as {outcome}"
     assert world.results(invocation).keys() == {"c2"}
+    assert intent(world, invocation), "what nobody found out is still to be seen"
 
 
 def test_requests_that_waited_meanwhile_can_be_decided_once_it_goes_on(world: World) -> None:
