@@ -9,6 +9,8 @@ from typing import Any, Final
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers import chat_transport, shells
 from lifecycle_core.providers.dsh import composition, release, storage
+from lifecycle_core.providers.dsh.bridge import Bridge
+from lifecycle_core.providers.dsh.upstream import Upstream
 from lifecycle_core.providers.registry import Factory
 
 KEY: Final = "dsh-headless"
@@ -104,25 +106,17 @@ class DshHeadless:
         self, request: ports.SessionRequest, identity: str, *, restored: bool
     ) -> ports.NativeSession:
         # Only here, where the extra is known to be installed.
-        from lifecycle_core.providers.dsh.bridge import Bridge
         from lifecycle_core.providers.dsh.harness import Harness
         from lifecycle_core.providers.dsh.session import DshSession
-        from lifecycle_core.providers.dsh.upstream import Upstream
 
         home = self._storage.home(request.tenant, request.affinity)
         upstream = Upstream(self._transport, request.route.base_url)
         options = _options(request.route.configuration)
         composition.lay_out(home, request.instructions)
         bridge = Bridge(request)
-        environment = composition.environment(home, self._unpacked) | {
-            "ADMITTED_INSTRUCTIONS": str(home / composition.INSTRUCTIONS),
-            "BRIDGE_URL": bridge.tools_url,
-            "DEEPSEEK_API_KEY": bridge.token,
-            "DEEPSEEK_BASE_URL": bridge.model_url,
-        }
         harness = Harness(
             home,
-            environment=environment,
+            environment=composition.environment(home, self._unpacked) | _given(home, bridge),
             model=request.route.model,
             start_seconds=self._configuration.start_seconds,
             **options,
@@ -142,6 +136,16 @@ class DshHeadless:
             session.dispose()
             raise
         return session
+
+
+def _given(home: Path, bridge: Bridge) -> dict[str, str]:
+    """Return what the rows of the profile read from the environment of the harness."""
+    return {
+        "ADMITTED_INSTRUCTIONS": str(home / composition.INSTRUCTIONS),
+        "BRIDGE_URL": bridge.tools_url,
+        "DEEPSEEK_API_KEY": bridge.token,
+        "DEEPSEEK_BASE_URL": bridge.model_url,
+    }
 
 
 def _options(configuration: Mapping[str, Any]) -> dict[str, Any]:
