@@ -17,6 +17,7 @@ from lifecycle_core.contract.identities import DeliveryRef, SiteRef, ThreadRef
 type Object = Mapping[str, Any]
 
 PLACES: Final = {name: place for place, name in enumerate(contract_words.MEMBER)}
+SEAL: Final = "capability"
 HANDLE: Final = {"write": "handle", "read": "view"}
 
 
@@ -51,8 +52,11 @@ class Part:
     groups: Sequence[Group] = field(default_factory=tuple)
 
 
-def parts(dispatch: Object, attempt: int, admitted: str = "") -> list[Part]:
-    """Return every part of a dispatch in the order of the contract; `admitted` is the digest in the fact of its admission."""
+def parts(dispatch: Object, attempt: int, admitted: str = "", *, sealed: bool = False) -> list[Part]:
+    """Return every part of a dispatch in the order of the contract.
+
+    `admitted` is the digest in the fact of its admission; `sealed` tells that the workspace capability fits its seal.
+    """
     return [
         _whole(dispatch, admitted),
         _episode(dispatch["episode"], attempt),
@@ -61,7 +65,7 @@ def parts(dispatch: Object, attempt: int, admitted: str = "") -> list[Part]:
         _executor(dispatch["executor"]),
         _session_part(dispatch["executor"]["session"]),
         Part(name="turn", bindings=_members(dispatch["executor"]["turn"])),
-        _workspace(dispatch),
+        _workspace(dispatch, sealed=sealed),
         _affinity(dispatch),
     ]
 
@@ -184,7 +188,7 @@ def _session_part(session: Object) -> Part:
     )
 
 
-def _workspace(dispatch: Object) -> Part:
+def _workspace(dispatch: Object, *, sealed: bool) -> Part:
     workspace = dispatch["workspace"]
     inside = workspace.get(HANDLE.get(workspace["kind"], ""), {})
     access = identities.access_digest(dispatch["executor"]["turn"]["access"])
@@ -198,9 +202,16 @@ def _workspace(dispatch: Object) -> Part:
         name="workspace",
         bindings=[
             *_members(workspace, without=HANDLE.values()),
-            *_members(inside, (), **known),
+            *_members(inside, (SEAL,), **known),
         ],
+        groups=_seal(inside[SEAL], sealed=sealed) if SEAL in inside else (),
     )
+
+
+def _seal(seal: Object, *, sealed: bool) -> list[Group]:
+    """Return the seal of a capability: who gave it, and whether it still fits."""
+    signature = Binding(name="signature", value=seal["signature"], derived="seal", agrees=sealed)
+    return [Group(name="seal", bindings=_members(seal, signature=signature))]
 
 
 def _affinity(dispatch: Object) -> Part:

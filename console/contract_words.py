@@ -26,6 +26,7 @@ PART: Final[Words] = {
     "instructions": _("Instructions"),
     "policy": pgettext_lazy("session", "Policy"),
     "tool": _("Tool"),
+    "seal": _("Seal"),
 }
 PURPOSE: Final[Words] = {
     "episode": _("Which attempt at which action this is."),
@@ -82,6 +83,8 @@ MEMBER: Final[Words] = {
     "inputSchema": _("Input schema"),
     "resultSchema": _("Result schema"),
     "key": _("Key"),
+    "issuedAt": _("Issued at"),
+    "nonce": _("Nonce"),
     "signature": _("Signature"),
 }
 DERIVED: Final[Words] = {
@@ -103,7 +106,7 @@ DERIVED: Final[Words] = {
         "Digest of the bound value and the episode: isolated sessions are never shared."
     ),
     "native": _("Digest of the affinity and the native session."),
-    "capability": _("Signed by this console over the episode, the workspace and the access rules."),
+    "seal": _("Signed with a key of this console, over everything in this part and the tenant."),
 }
 SCOPE: Final[Words] = {
     "episode": _("For one episode alone: nothing else continues this session."),

@@ -17,7 +17,8 @@ def detail(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> Http
     """Show every binding of a dispatch, each derived digest computed again."""
     invocation = queries.invocation(actor, invocation_id)
     dispatch = queries.dispatch(actor, invocation_id)
-    parts = bindings.parts(dispatch, invocation.attempt, admitted(actor, invocation_id))
+    sealed = queries.sealed(actor, invocation_id)
+    parts = bindings.parts(dispatch, invocation.attempt, admitted(actor, invocation_id), sealed=sealed)
     derived = bindings.derived(parts)
     context = {
         "dispatch": dispatch,

@@ -15,6 +15,7 @@ from console.views import (
     leases,
     preferences,
     resolutions,
+    retries,
     starts,
     tombstones,
 )
@@ -41,6 +42,7 @@ urlpatterns = [
     path("invocations/<uuid:invocation_id>/dispatch/", dispatches.detail, name="dispatch"),
     path("invocations/<uuid:invocation_id>/parts/<str:part>/", invocations.part, name="invocation-part"),
     path("invocations/<uuid:invocation_id>/cancel/", invocations.cancel, name="invocation-cancel"),
+    path("invocations/<uuid:invocation_id>/retry/", retries.retry, name="retry"),
     path("invocations/<uuid:invocation_id>/resolve/", resolutions.detail, name="resolve"),
     path("invocations/<uuid:invocation_id>/journal/", journals.index, name="journal"),
     path("invocations/<uuid:invocation_id>/journal/export/", journals.export, name="journal-export"),

@@ -11,6 +11,7 @@ from lifecycle_core.application.reading.inputs import input, inputs
 from lifecycle_core.application.reading.invocations import dispatch, invocation, invocations
 from lifecycle_core.application.reading.journal import events, transcript
 from lifecycle_core.application.reading.leases import leases
+from lifecycle_core.application.reading.seals import sealed
 from lifecycle_core.application.reading.timeline import timeline
 from lifecycle_core.application.reading.tombstones import tombstone, tombstones
 
@@ -34,6 +35,7 @@ __all__ = [
     "invocations",
     "leases",
     "providers",
+    "sealed",
     "timeline",
     "tombstone",
     "tombstones",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from lifecycle_core.testing.http_sink import HttpSink
 from tests.e2e.figures import Figures
 from tests.e2e.people import People
 from tests.e2e.puppet import Puppet
@@ -38,9 +39,17 @@ def figures(pytestconfig: pytest.Config) -> Figures:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[demos.Demo]:
+def sink() -> Iterator[HttpSink]:
+    """Run an endpoint that takes what is posted to it and never answers, so that nobody knows whether it happened."""
+    with HttpSink(mode="drop") as sink:
+        yield sink
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, sink: HttpSink) -> Iterator[demos.Demo]:
     """Run one demo for all journeys."""
-    with demos.running(tmp_path_factory.mktemp("demo") / "data") as demo:
+    environ = {"LIFECYCLE_HTTP_ORIGINS": sink.origin}
+    with demos.running(tmp_path_factory.mktemp("demo") / "data", environ=environ) as demo:
         yield demo
 
 

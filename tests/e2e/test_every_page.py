@@ -7,6 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Response, ViewportSize, expect
 
+from lifecycle_core.testing.http_sink import HttpSink
 from tests.e2e import addresses
 from tests.e2e.people import DESK, People
 from tests.e2e.puppet import Puppet
@@ -27,10 +28,11 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def places(server: Demo, puppet: Puppet) -> Iterator[dict[str, str]]:
+def places(server: Demo, puppet: Puppet, sink: HttpSink) -> Iterator[dict[str, str]]:
     """Make something for every page to show."""
     with Rest.of(server, "owner") as rest:
-        yield addresses.every(rest, puppet, "every")
+        yield addresses.every(rest, puppet, sink, "every")
+        puppet.script.release()
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from lifecycle_core.testing.http_sink import HttpSink
 from tests.e2e import addresses
 from tests.e2e.people import People
 from tests.e2e.puppet import Puppet, manage
@@ -37,6 +38,8 @@ EMPTY = (
     "deliveries",
     "tombstones",
     "agents",
+    "leases",
+    "affinities",
 )
 
 
@@ -62,10 +65,11 @@ def folder() -> Path:
 
 
 @pytest.fixture(scope="module")
-def full(server: Demo, puppet: Puppet) -> Iterator[dict[str, str]]:
+def full(server: Demo, puppet: Puppet, sink: HttpSink) -> Iterator[dict[str, str]]:
     """Make something for every page to show."""
     with Rest.of(server, "owner") as rest:
-        yield addresses.every(rest, puppet, "gallery")
+        yield addresses.every(rest, puppet, sink, "gallery")
+        puppet.script.release()
 
 
 @pytest.fixture(scope="module")

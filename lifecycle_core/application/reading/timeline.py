@@ -148,8 +148,11 @@ def _ended(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
 
 
 def _lost(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
-    """Nobody knows how it ended: a line stays open until a coordinator says how it goes on."""
+    """Nobody knows how it ended: a line stays open until a coordinator says how it goes on, and so do the calls in doubt."""
     _ended(rows, item, p)
+    for call in p["open_intents"]:
+        if call in rows:
+            rows[call] = replace(rows[call], state="unknown")
     _open(rows, item, f"unknown-{item.seq}", "resolution", p["reason"], "unknown")
 
 
@@ -165,6 +168,8 @@ def _resolved(state: str) -> Callable[[Rows, EventItem, Mapping[str, Any]], None
                 rows[key] = replace(
                     row, state="running" if goes_on else state, ended_at=None if goes_on else item.at
                 )
+            elif row.state == "unknown" and row.ended_at is None and state != "continued":
+                rows[key] = replace(row, ended_at=item.at)
 
     return resolve
 
@@ -173,6 +178,8 @@ def _found_out(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     """Note on a call what a person found out about it; where it is not run again its result closes the line."""
     finding = p["then"] or p["finding"]
     _note(rows, p["call"], RowNote(kind="found", code=finding, by=p["by"], text=p["reason"]))
+    if finding == "run" and p["call"] in rows:
+        rows[p["call"]] = replace(rows[p["call"]], state="running")
 
 
 def _late(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
