@@ -21,7 +21,7 @@ from lifecycle_core.contract.ports import (
     ToolSpec,
 )
 from lifecycle_core.engine import chain, guard
-from lifecycle_core.engine.granting import Grant, grant
+from lifecycle_core.engine.granting import grant
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import Ledger
 from lifecycle_core.engine.redaction import Redactor, Stream
@@ -128,12 +128,8 @@ class Episode:
 
     def context(self, call: str) -> ToolContext:
         """Say where a call of this invocation may act. Raises `ToolError` where its workspace is not granted (any more)."""
-        granted = self.grant
+        granted = grant(self.services.workspaces, self.record)
         return self.services.context(granted.workspace, granted.access, call, self.interruption)
-
-    @cached_property
-    def grant(self) -> Grant:
-        return grant(self.services.workspaces, self.record)
 
     def prepare(self, call: PlannedCall) -> PlannedCall:
         """Find out what a call would change now. Raises `ToolError`, also where the tool itself is at fault."""
