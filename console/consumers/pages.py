@@ -23,7 +23,7 @@ from console.consumers.following import SIGNED_OUT, FollowingSocket
 from console.consumers.parts import Depth, Part
 from lifecycle_core.application import queries
 from lifecycle_core.application.resources import FeedFrame
-from lifecycle_core.contract import errors
+from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.actor import Permission
 from lifecycle_core.contract.status import ACTIVE
 
@@ -121,7 +121,12 @@ def hints(frames: Iterable[FeedFrame]) -> dict[str, Any]:
     }
 
 
-ENDED: Final = frozenset(kind for kind, status in parts.STATUS_AFTER.items() if status not in ACTIVE)
+# What changes how an invocation ended, or that it has: one that was unknown may go on.
+ENDED: Final = frozenset(
+    kind
+    for kind, status in parts.STATUS_AFTER.items()
+    if status not in ACTIVE or kind == events.UnknownContinued.kind
+)
 
 
 def language_of(scope: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.status import ACTIVE, Status
 
 FILTERS: Final = ("status", "agent", "delivery", "text")
-PARTS: Final = ("figures", "queue", "waiting", "ending")
+PARTS: Final = ("actions", "figures", "queue", "waiting", "ending")
 ROWS: Final = 200
 
 
@@ -57,11 +57,11 @@ def transcript(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> 
 
 @shell.page("GET")
 def part(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID, part: str) -> HttpResponse:
-    """Show one part of the head again: the figures, the place in the queue, what waits for people, or how it ended."""
+    """Show one part of the head again: what can be done, the figures, the queue, what waits for people, or how it ended."""
     if part not in PARTS:
         raise errors.NotFound
     invocation = queries.invocation(actor, invocation_id)
-    context = {"invocation": invocation, **session(actor, invocation)}
+    context = surroundings(actor, invocation)
     return shell.render(request, actor, f"invocations/base.html#{part}", context, section="")
 
 
@@ -100,16 +100,20 @@ def depth(
 ) -> HttpResponse:
     """Render one depth of an invocation, or only its further rows."""
     part = "#rows" if shell.wants_part(request, "more") else ""
-    surroundings = {
+    place = {"depth": name, "view": f"invocation:{invocation.id}:{name}"}
+    template = f"invocations/{name}.html{part}"
+    everything = {**surroundings(actor, invocation), **place, **context}
+    return shell.render(request, actor, template, everything, section="invocations")
+
+
+def surroundings(actor: Actor, invocation: InvocationItem) -> dict[str, object]:
+    """Gather what the head of an invocation shows."""
+    return {
         "invocation": invocation,
-        "depth": name,
-        "view": f"invocation:{invocation.id}:{name}",
         "active": invocation.status in ACTIVE,
         **session(actor, invocation),
         **around(actor, invocation),
     }
-    template = f"invocations/{name}.html{part}"
-    return shell.render(request, actor, template, {**surroundings, **context}, section="invocations")
 
 
 def around(actor: Actor, invocation: InvocationItem) -> dict[str, object]:

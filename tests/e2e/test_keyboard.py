@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e import moments
+from lifecycle_core.testing.http_sink import HttpSink
+from tests.e2e import addresses, moments
 from tests.e2e import puppet as puppets
 from tests.e2e.people import People
 from tests.e2e.puppet import Puppet
@@ -160,13 +161,14 @@ def test_keys_are_letters_in_a_field_and_nothing_in_a_dialogue(
     expect(operator).to_have_url(re.compile("/deliveries/$"))
 
 
-@pytest.mark.parametrize("place", ["approval", "start-form", "journal", "retire"])
+@pytest.mark.parametrize("place", ["approval", "start-form", "journal", "retire", "resolve", "affinities"])
 def test_tab_reaches_everything_and_shows_where_it_is(
-    people: People, rest: Rest, puppet: Puppet, place: str
+    people: People, rest: Rest, puppet: Puppet, sink: HttpSink, place: str
 ) -> None:
     invocation = puppet.play(rest, f"tab-{place}", puppets.writes(f"tab-{place}", 1))
     approval = rest.until_asked(invocation)[0]
     delivery = rest.invocation(invocation)["delivery_id"]
+    lost = addresses.lose(rest, puppet, sink, "tab-lost") if place == "resolve" else ""
     page = people.open("owner")
     page.goto(
         {
@@ -174,6 +176,8 @@ def test_tab_reaches_everything_and_shows_where_it_is(
             "start-form": "/start/release-notes/write-notes/",
             "journal": f"/invocations/{invocation}/journal/",
             "retire": f"/deliveries/{delivery}/retire/",
+            "resolve": f"/invocations/{lost}/resolve/",
+            "affinities": "/affinities/",
         }[place]
     )
     expected = int(page.evaluate(FOCUSABLE))

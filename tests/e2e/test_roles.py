@@ -56,11 +56,12 @@ def test_a_viewer_is_offered_nothing_and_refused_everything(
         (f"/invocations/{writing}/cancel/", {}),
         (f"/deliveries/{delivery}/cancel/", {"reason": "COORDINATOR_STOP"}),
         (f"/deliveries/{delivery}/retire/", {"authorization": "for-viewers"}),
+        (f"/invocations/{writing}/retry/", {}),
         ("/start/puppet/play/", {"mode": "json", "json": '{"turns": "[]"}'}),
     ]
     for place in (place for place, _ in attempts if not place.startswith("/inputs/")):
         assert (place, page.request.get(place).status) in ((place, 403), (place, 405))
-    for place, form in attempts:
+    for place, form in (*attempts, (f"/invocations/{writing}/resolve/", {"outcome": "failed"})):
         answer = page.request.post(place, form={"csrfmiddlewaretoken": token, **form})
         assert (place, answer.status) == (place, 403)
     assert [item["state"] for item in rest.approvals(writing)] == ["pending"]
@@ -75,7 +76,7 @@ def test_a_host_sees_only_what_he_has_started(people: People, rest: Rest, puppet
     page.goto("/invocations/")
     expect(page.get_by_role("row").filter(has_text="user:host")).to_have_count(4)
     expect(page.get_by_role("row").filter(has_text="of-the-owner")).to_have_count(0)
-    for place in ("/inbox/others/", "/inbox/", "/deliveries/", "/inbox/running/"):
+    for place in ("/inbox/others/", "/inbox/", "/deliveries/", "/inbox/running/", "/affinities/", "/leases/"):
         page.goto(place)
         expect(page.locator("main")).not_to_contain_text("of-the-owner")
     delivery = rest.invocation(foreign)["delivery_id"]
@@ -91,6 +92,9 @@ def statuses(page: Page, rest: Rest, invocation: str, approval: Item, delivery: 
         *(f"/invocations/{invocation}/{depth}" for depth in ("", "transcript/", "journal/", "dispatch/")),
         f"/invocations/{invocation}/journal/1/",
         f"/invocations/{invocation}/parts/figures/",
+        f"/invocations/{invocation}/resolve/",
+        f"/invocations/{invocation}/retry/",
+        f"/affinities/{rest.get('/affinities', delivery=rest.invocation(invocation)['delivery'])['items'][0]['id']}/",
         f"/deliveries/{delivery}/",
     ]
     return {page.request.get(place).status for place in places}
@@ -117,7 +121,7 @@ def test_for_another_tenant_nothing_of_ours_is_there(
     page.goto("/")
     people.fill_in(page, **stranger)
     expect(page.get_by_role("heading", name="All quiet")).to_be_visible()
-    for place in ("/invocations/", "/deliveries/", "/agents/", "/inbox/others/"):
+    for place in ("/invocations/", "/deliveries/", "/agents/", "/inbox/others/", "/affinities/", "/leases/"):
         page.goto(place)
         expect(page.locator("main [data-row]")).to_have_count(0)
     delivery = rest.invocation(ours)["delivery_id"]
