@@ -100,6 +100,11 @@ class Invocation(models.Model):
             models.Index(fields=["created_at"], condition=Q(ready=True), name="ready_invocations"),
             models.Index(fields=["tenant", "affinity", "created_at"], name="invocations_by_affinity"),
             models.Index(
+                fields=["tenant", "affinity", "created_at"],
+                condition=Q(status=Status.STARTING),
+                name="waiting_for_a_session",
+            ),
+            models.Index(
                 fields=["lease_expires_at"], condition=Q(status__in=sorted(WORKING)), name="leases_by_expiry"
             ),
         ]

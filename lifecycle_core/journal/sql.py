@@ -19,9 +19,8 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         self.postgresql: Final = text.encode()
-        self.sqlite: Final = (
-            text.replace("%s", "?").replace(" FOR NO KEY UPDATE", "").replace(" FOR UPDATE", "")
-        )
+        locks_nothing = text.replace(" FOR NO KEY UPDATE", "").replace(" FOR UPDATE", "")
+        self.sqlite: Final = locks_nothing.replace("%s", "?").replace(" = TRUE", " = 1")
 
 
 class Result(Protocol):

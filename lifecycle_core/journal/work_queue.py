@@ -14,11 +14,12 @@ IS_NEXT: Final = (
     "(status <> 'starting' OR NOT EXISTS (SELECT 1 FROM journal_session AS s WHERE s.tenant = i.tenant"
     " AND s.affinity = i.affinity AND s.holder <> i.id) AND NOT EXISTS (SELECT 1 FROM journal_invocation AS elder"
     " WHERE elder.tenant = i.tenant AND elder.affinity = i.affinity AND elder.status = 'starting'"
-    " AND (elder.created_at < i.created_at OR elder.created_at = i.created_at AND elder.id < i.id)))"
+    " AND elder.created_at <= i.created_at AND (elder.created_at < i.created_at OR elder.id < i.id)))"
 )
+# The conditions of partial indexes are written as those are: SQLite recognises them by the letter.
 CLAIMABLE: Final = Statement(
-    f"SELECT {COLUMNS} FROM journal_invocation AS i WHERE ready AND {TENANT} AND {IS_NEXT}"  # noqa: S608
-    f" UNION ALL SELECT {COLUMNS} FROM journal_invocation WHERE status IN ('starting', 'running')"
+    f"SELECT {COLUMNS} FROM journal_invocation AS i WHERE ready = TRUE AND {TENANT} AND {IS_NEXT}"  # noqa: S608
+    f" UNION ALL SELECT {COLUMNS} FROM journal_invocation WHERE status IN ('running', 'starting')"
     f" AND lease_expires_at > 0 AND lease_expires_at <= %s AND {TENANT}"
     " ORDER BY created_at LIMIT %s"
 )
