@@ -38,7 +38,9 @@ def _word(*words: str) -> dict[str, Json]:
 
 
 PATH: Final = ("localReadOnlyPath",)
-DELIVERY: Final = _shape(deliveryIdentity=NAME, manifestBindingIdentity=NAME, activationBindingIdentity=NAME)
+DELIVERY: Final = _shape(
+    deliveryIdentity=NAME, manifestBindingIdentity=DIGEST, activationBindingIdentity=DIGEST
+)
 SITE: Final = _shape(
     ("branchIdentity",),
     kind=_word("node", "parallel-branch", "parallel-join"),

@@ -305,7 +305,7 @@ AGENT: Final[dict[str, Any]] = {
         {"name": "write", "purpose": "p", "input_schema": {}, "result_schema": {}},
     ],
 }
-DELIVERY: Final = DeliveryRef(identity="d", manifest_binding="m", activation_binding="a")
+DELIVERY: Final = DeliveryRef(identity="d", manifest_binding=OTHER, activation_binding=OTHER)
 
 
 class Unsealed:
