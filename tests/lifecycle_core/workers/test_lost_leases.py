@@ -30,7 +30,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def advances(monkeypatch: pytest.MonkeyPatch) -> Advances:
-    """Look often, and never renew: time passes only when a test says so."""
+    """Look often, renew never, and end no lease at a start: one is lost only when a test lets time pass."""
+    monkeypatch.setattr(work, "void_leases", lambda: 0)
     monkeypatch.setattr(embedded, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(embedded, "WATCH_SECONDS", 0.05)
     monkeypatch.setattr(embedded, "RENEW_SECONDS", 3600.0)
@@ -195,10 +196,8 @@ def test_a_dead_lease_is_found_without_any_hint(world: World, advances: Advances
         world.drive(invocation, "one that is gone")
     world.tools[w.LOOK].act = lambda arguments, context: "seen"
     assert work.claimable(10) == [], "its lease lives"
-    with working() as workers:
-        # The embedded database has one serving process: there a start ends what an earlier one held. Elsewhere it runs out.
-        until(lambda: workers.problems() == [])
-        world.clock.advance(world.services.timing.lease_ms + 1)
+    with working():
+        world.die()
         advances.until(lambda: status(invocation) == "completed")
     claimed: list[Any] = [each["recovered"] for each in world.of_kind(invocation, "invocation.claimed")]
     assert claimed == [False, True]
