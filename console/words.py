@@ -67,6 +67,7 @@ OUTCOME: Final[Words] = {
     "expired": _("Expired"),
     "cancelled": _("Cancelled"),
     "answered": _("Answered in its place"),
+    "unknown": _("Unknown"),
 }
 ROW: Final[Words] = {
     "invocation": _("Invocation"),

@@ -30,6 +30,16 @@ LISTS: Mapping[str, str] = {
     "sign-out": "/accounts/logout/",
     "not-there": "/nothing/",
 }
+# For pictures alone: made of the same parts as others.
+ALIKE = frozenset(
+    {
+        "affinities-shared",
+        "start-that-cannot-run",
+        "timeline-running",
+        "timeline-asked-again",
+        "transcript-asked-again",
+    }
+)
 COLOUR: dict[str, Json] = {
     "type": "object",
     "required": ["colour"],

@@ -31,7 +31,8 @@ OPTIONS = {
 def places(server: Demo, puppet: Puppet, sink: HttpSink) -> Iterator[dict[str, str]]:
     """Make something for every page to show."""
     with Rest.of(server, "owner") as rest:
-        yield addresses.every(rest, puppet, sink, "every")
+        every = addresses.every(rest, puppet, sink, "every")
+        yield {name: place for name, place in every.items() if name not in addresses.ALIKE}
         puppet.script.release()
 
 
