@@ -23,8 +23,6 @@ from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, call, calls, complete
 from tests.lifecycle_core.workers.test_embedded import WAIT, Advances, status, working
 
-__all__ = ["advances"]
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -211,7 +209,7 @@ def test_a_holder_whose_renewals_come_through_is_not_taken_over(
     holder = Holder()
     world.tools[w.LOOK].act = holder.act
     invocation = world.start(calls(call(w.LOOK, "x")), complete())
-    delivery, step = UUID(world.item(invocation).delivery_id), world.services.timing.lease_ms // 2
+    step = world.services.timing.lease_ms // 2
     with working(slots=1) as first, working(slots=1) as second:
         assert holder.inside.wait(WAIT)
         for _ in range(4):
