@@ -106,6 +106,7 @@ FAMILIES: Final[dict[int, Family]] = {
         [
             ("engine.test_admission", "test_each_check_is_reached_alone_and_says_its_code"),
             ("engine.test_admission", "test_a_refused_start_has_stored_leased_and_opened_nothing"),
+            ("engine.test_start_refused", "test_fourteen_broken_dispatches_open_nothing"),
         ],
     ),
     13: Family(
@@ -140,7 +141,12 @@ FAMILIES: Final[dict[int, Family]] = {
     ),
     17: Family(
         "a stale plan binding is EXECUTOR_BINDING_MISMATCH, zero opens",
-        [("engine.test_admission", "test_each_check_is_reached_alone_and_says_its_code")],
+        [
+            (
+                "engine.test_start_refused",
+                "test_a_stale_plan_binding_is_an_executor_binding_mismatch_and_opens_nothing",
+            )
+        ],
     ),
     18: Family(
         "an affinity shared across episodes: one open, one restore",
