@@ -102,7 +102,12 @@ class Cancel(wire.Body):
     comment: wire.Prose = ""
 
 
+class Retry(wire.Body):
+    """Nothing is to be said: the next attempt is at the same thing."""
+
+
 UNSAID: Final = Cancel()
+AGAIN: Final = Retry()
 
 
 class Response(wire.Body):
@@ -211,5 +216,7 @@ def continue_(
 
 
 @router.post("/{uuid:invocation}/retry", response={202: Invocation}, summary="Start the next attempt")
-def retry(request: Request, invocation: UUID, key: wire.Key = None) -> Status[resources.InvocationItem]:
+def retry(
+    request: Request, invocation: UUID, body: Retry = AGAIN, key: wire.Key = None
+) -> Status[resources.InvocationItem]:
     return Status(202, retries.retry(request.auth, invocation, key=key))
