@@ -10,7 +10,9 @@ from lifecycle_core.application import agents, permissions, queries
 from lifecycle_core.contract import digests, identities
 from lifecycle_core.engine import composing, dispatches
 from lifecycle_core.journal.models import Delivery, Invocation, Session
+from lifecycle_core.providers.dsh import release
 from lifecycle_core.testing.answers import Answer, Call
+from lifecycle_core.testing.model_server import ModelServer
 from tests.console.api.conftest import AGENT, ELSEWHERE, Api, World
 
 BODY = {"agent": "writer", "action": "write", "input": {"about": "x"}, "delivery": "release 7"}
@@ -134,6 +136,7 @@ def another_episode(dispatch: dict[str, Any]) -> None:
 FORGED: list[tuple[Callable[[dict[str, Any]], None], str]] = [
     (attack("workspace.handle.capability.signature", "AAAA"), "CAPABILITY_MISMATCH"),
     (attack("workspace.handle.capability.signature", "no base64"), "CAPABILITY_MISMATCH"),
+    (attack("workspace.handle.capability.signature", "é"), "CAPABILITY_MISMATCH"),
     (attack("workspace.handle.capability.key", "0" * 16), "CAPABILITY_MISMATCH"),
     (attack("workspace.handle.capability.nonce", "0"), "CAPABILITY_MISMATCH"),
     (attack("workspace.handle.capability.issuedAt", 1), "CAPABILITY_MISMATCH"),
@@ -161,15 +164,35 @@ FORGED: list[tuple[Callable[[dict[str, Any]], None], str]] = [
 
 @pytest.mark.parametrize(("change", "code"), FORGED)
 def test_what_the_console_did_not_give_is_refused_and_nothing_is_stored(
-    api: Api, world: World, change: Callable[[dict[str, Any]], None], code: str
+    api: Api, world: World, model: ModelServer, change: Callable[[dict[str, Any]], None], code: str
 ) -> None:
     dispatch = composed(api)
     change(dispatch)
+    model.received.clear()
     response = start(api, bound(dispatch))
     assert response.json()["code"] == code
     assert not Invocation.objects.exists()
     assert not Delivery.objects.exists()
     assert not Session.objects.exists()
+    assert not model.received
+
+
+@pytest.mark.parametrize("provider", ["copilot-sdk", "codex-cli", "dsh-headless", "remote-agent"])
+def test_a_provider_that_is_not_here_refuses_the_start_and_is_listed_as_such(
+    api: Api, world: World, model: ModelServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "is_installed", lambda: False)
+    shell = AGENT.format(base_url=model.base_url).replace("chat-completions", provider)
+    agents.apply(permissions.command_line("default"), shell)
+    model.received.clear()
+    brought = start(api, composed(api))
+    named = api.post("invocations", BODY, "host")
+    assert {brought.json()["code"], named.json()["code"]} == {"PROVIDER_NOT_IMPLEMENTED"}
+    assert not Invocation.objects.exists()
+    assert not Delivery.objects.exists()
+    assert not model.received
+    listed = {item["key"]: item["implemented"] for item in api.get("providers").json()["items"]}
+    assert (listed["chat-completions"], listed.get(provider, False)) == (True, False)
 
 
 def test_another_value_than_the_session_is_bound_to_is_refused(api: Api, world: World) -> None:
