@@ -19,6 +19,9 @@ from lifecycle_core.tools import catalogue
 
 NAME: Final[Json] = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "maxLength": 100}
 TEXT: Final[Json] = {"type": "string", "maxLength": 200_000}
+# As long as a dispatch can carry it (`engine.dispatches`), and without a NUL, which no column holds.
+WORD: Final[Json] = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^\\u0000]*$"}
+PATH: Final[Json] = {"type": "string", "minLength": 1, "maxLength": 4096}
 POSITIVE: Final[Json] = {"type": "integer", "minimum": 1}
 
 
@@ -50,7 +53,7 @@ AGENT: Final = _closed(
     ["name", "provider", "model", "capabilities", "actions"],
     name=NAME,
     provider=_one_of("chat-completions", "dsh-headless", "remote-agent", "copilot-sdk", "codex-cli"),
-    model={"type": "string", "minLength": 1, "maxLength": 200},
+    model=WORD,
     base_url={"type": "string", "pattern": "^https?://", "maxLength": 2000},
     credential={"type": "string", "pattern": "^refs/", "maxLength": 200},
     instructions=TEXT,
@@ -58,14 +61,12 @@ AGENT: Final = _closed(
     tools=_each({"type": "string"}),
     extensions={"type": "array", "maxItems": 0},
     workspace=NAME,
-    access=_each(
-        _closed(["mode", "path"], mode=_one_of("read", "write"), path={"type": "string", "minLength": 1})
-    ),
+    access=_each(_closed(["mode", "path"], mode=_one_of("read", "write"), path=PATH)),
     session=_closed(
         [],
         scope=_one_of("episode", "data-bound"),
         isolation=_one_of("shared", "isolated"),
-        source={"type": "string"},
+        source=WORD,
     ),
     limits=_closed([], model_turns=POSITIVE, tool_calls=POSITIVE, tokens=POSITIVE, seconds=POSITIVE),
     actions=_each(ACTION, 1),
@@ -101,11 +102,14 @@ def _read(toml_text: str) -> list[dict[str, Any]]:
 
 
 def _beyond_schema(sources: list[dict[str, Any]]) -> list[Problem]:
-    """Return what a schema cannot say: names given twice, unknown tools, schemas that are none."""
+    """Return what a schema cannot say: names given twice, unknown tools, sessions bound to nothing, schemas that are none."""
     problems = _twice("/agents", sources)
     for index, source in enumerate(sources):
         pointer = f"/agents/{index}"
         problems += _twice(f"{pointer}/actions", source["actions"])
+        session = source.get("session", {})
+        if session.get("scope") == "data-bound" and "source" not in session:
+            problems.append(Problem(f"{pointer}/session", "a data-bound session names its source"))
         for position, tool in enumerate(source.get("tools", ())):
             if not catalogue.by_family(tool):
                 problems.append(Problem(f"{pointer}/tools/{position}", f"there is no tool family {tool}"))

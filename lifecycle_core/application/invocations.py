@@ -53,7 +53,7 @@ def start_dispatch(
     """
     permissions.check_can_start(actor)
     given = dispatches.read(dispatch, at="/dispatch")
-    _checked(given.episode.thread.delivery.identity)
+    _checked(given.episode.thread.delivery.identity, at="/dispatch/episode/thread/delivery/deliveryIdentity")
     body: Json = {"dispatch": dispatch, "context": context}
 
     def run() -> UUID:
@@ -105,8 +105,8 @@ def as_new(
     )
 
 
-def _checked(delivery: str) -> str:
+def _checked(delivery: str, at: str = "/delivery") -> str:
     if not delivery.strip() or len(delivery) > MAX_DELIVERY_IDENTITY or not delivery.isprintable():
         detail = f"a delivery's identity has 1 to {MAX_DELIVERY_IDENTITY} printable characters"
-        raise errors.SchemaInvalid(problems=[Problem("/delivery", detail)])
+        raise errors.SchemaInvalid(problems=[Problem(at, detail)])
     return delivery

@@ -16,9 +16,10 @@ from lifecycle_core.contract.identities import (
 from lifecycle_core.contract.invocation import Action, Dispatch, Executor, Plan, WorkspaceCapability
 from lifecycle_core.engine import result_schema
 
-# A NUL cannot be stored, and what is longer names nothing.
-NAME: Final[Json] = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^\\u0000]*$"}
-TEXT: Final[Json] = {"type": "string", "maxLength": 200_000, "pattern": "^[^\\u0000]*$"}
+# A NUL cannot be stored, and what is longer names nothing: registered names have 200 characters and a word before them.
+NAME: Final[Json] = {"type": "string", "minLength": 1, "maxLength": 250, "pattern": "^[^\\u0000]*$"}
+# Without a pattern: matching one would cost more than one value may spend, and a purpose is no column of its own.
+TEXT: Final[Json] = {"type": "string", "maxLength": 200_000}
 MAYBE: Final[Json] = {"type": "string", "maxLength": 2000}
 DIGEST: Final[Json] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 WORDS: Final[Json] = {"type": "array", "items": NAME}
