@@ -1,10 +1,12 @@
 """Whoever starts cannot steer and whoever steers cannot start: two facets, each with exactly its own."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from lifecycle_core.application import hosting, steering
 from lifecycle_core.engine import control, host
 
 
@@ -38,3 +40,21 @@ def test_each_facet_is_met_by_its_own_class_alone() -> None:
     assert starts(host.Host(given))
     steers(host.Host(given))  # type: ignore[arg-type]
     starts(control.Control(given, given))  # type: ignore[arg-type]
+
+
+def test_what_the_use_cases_are_given_has_no_word_of_the_other_facet() -> None:
+    """mypy reads these lines, too: each facet is typed as what its caller may do, and is no more when it runs."""
+    starts, steers = hosting.host(), steering.control()
+    assert callable(starts.start)
+    assert callable(steers.cancel)
+    for_nobody: list[Callable[[], object]] = [
+        lambda: starts.cancel,  # type: ignore[attr-defined]
+        lambda: starts.resolve,  # type: ignore[attr-defined]
+        lambda: starts.inspect,  # type: ignore[attr-defined]
+        lambda: starts.retire,  # type: ignore[attr-defined]
+        lambda: steers.start,  # type: ignore[attr-defined]
+        lambda: steers.continue_with_input,  # type: ignore[attr-defined]
+    ]
+    for word in for_nobody:
+        with pytest.raises(AttributeError):
+            word()
