@@ -43,8 +43,10 @@ VIOLATIONS = {
         import lifecycle_core.engine.host
         import lifecycle_core.journal.models
         """,
-        "The journal's models|The access models|The host facet is|The host facet serves|The control facet is"
-        "|The control facet serves",
+        (
+            "The journal's models|The access models|The host facet is|The host facet serves|The control facet is"
+            "|The control facet serves"
+        ),
     ),
     "lifecycle_core/application/broken.py": ("import console", "The console stands on the core"),
     "console/api/broken.py": ("import console.views", "REST, pages and sockets"),
