@@ -1,13 +1,13 @@
 """Hosts that bring a complete dispatch: composed here or put together by themselves, and refused in every other form."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from lifecycle_core.application import agents, permissions, queries
-from lifecycle_core.contract import digests, identities
+from lifecycle_core.application import agents, invocations, permissions, queries
+from lifecycle_core.contract import digests, errors, identities
 from lifecycle_core.engine import composing, dispatches
 from lifecycle_core.journal.models import Delivery, Invocation, Session
 from lifecycle_core.providers.dsh import release
@@ -175,6 +175,43 @@ def test_what_the_console_did_not_give_is_refused_and_nothing_is_stored(
     assert not Delivery.objects.exists()
     assert not Session.objects.exists()
     assert not model.received
+
+
+def leaves(value: Any, *way: str | int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Return every scalar of a value and the way to it."""
+    if isinstance(value, dict | list):
+        for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(member, *way, name)
+    else:
+        yield way, value
+
+
+def another(value: Any) -> Any:
+    """Return another value of the same form."""
+    if isinstance(value, str):
+        words = {"node": "parallel-join", "isolated": "shared", "read": "write", "write": "read"}
+        return OTHER if value.startswith("sha256:") else words.get(value, f"{value}x")
+    return not value if isinstance(value, bool) else 7
+
+
+def test_no_part_of_a_dispatch_is_free_but_its_input(api: Api, world: World) -> None:
+    """Also where somebody computes all digests anew: what is not derived from the rest is sealed or registered."""
+    given = composed(api)
+    # Another kind of scope has other members, too: that is a matter of the shape.
+    parts = [part for part in leaves(given) if part[0][0] != "input" and part[0][-2:] != ("scope", "kind")]
+    assert len(parts) > 80
+    for way, value in parts:
+        changed = copy.deepcopy(given)
+        place: Any = changed
+        for name in way[:-1]:
+            place = place[name]
+        place[way[-1]] = another(value)
+        anew = bound(changed)
+        with pytest.raises(errors.Refused):
+            invocations.start_dispatch(world.host, dispatch=changed if anew == given else anew)
+    assert not Invocation.objects.exists()
+    changed = {**copy.deepcopy(given), "input": {"about": "something else"}}
+    assert start(api, changed).status_code == 202
 
 
 @pytest.mark.parametrize("provider", ["copilot-sdk", "codex-cli", "dsh-headless", "remote-agent"])
