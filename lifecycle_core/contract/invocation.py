@@ -70,20 +70,24 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """Say what is to be done, from what input and to what result."""
+    """Say what is to be done, from what input and to what result. `validators` are the gate's own, where it names any."""
 
     identity: str
     purpose: str
     input_schema: Json
     result_schema: Json
+    validators: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Json]:
+        gate: dict[str, Json] = {"freeTextBypass": "prohibited"}
+        if self.validators is not None:
+            gate["deterministic"] = list(self.validators)
         return {
             "identity": self.identity,
             "purpose": self.purpose,
             "inputSchema": self.input_schema,
             "resultSchema": self.result_schema,
-            "gate": {"freeTextBypass": "prohibited"},
+            "gate": gate,
         }
 
 

@@ -105,16 +105,26 @@ def check(dispatch: Dispatch) -> None:
 def check_values(dispatch: Dispatch) -> None:
     """Refuse an input or a result schema that does not fit, and a session that is bound to something else than it says.
 
-    Raises `errors.SchemaInvalid` and `errors.SessionAffinityMismatch`.
+    Raises `errors.SchemaInvalid`, also for an input without the value that the session is bound to, and
+    `errors.SessionAffinityMismatch`.
     """
     forms = _prefixed("/resultSchema", result_schema.check_form(dispatch.action.result_schema))
     problems = [*forms, *result_schema.validate(dispatch.action.input_schema, dispatch.input)]
+    problems = problems or _unbound(dispatch)
     if problems:
         raise errors.SchemaInvalid(problems=problems)
     scope = composing.scope_value(dispatch.executor.session, dispatch.input, dispatch.episode)
     isolation = _part(dispatch, "policy")["isolation"]
     if (scope, isolation) != (dispatch.session.scope_value, dispatch.session.isolation):
         raise errors.SessionAffinityMismatch
+
+
+def _unbound(dispatch: Dispatch) -> list[Problem]:
+    """Return what is missing for a session that is bound to data: without it, strangers to each other would share one."""
+    scope = _part(dispatch, "policy")["scope"]
+    if scope["kind"] != "data-bound":
+        return []
+    return result_schema.validate({"type": "object", "required": [scope["source"]]}, dispatch.input)
 
 
 def check_registered(dispatch: Dispatch, agent: AgentDefinition, tools: Sequence[ToolSpec]) -> None:

@@ -111,7 +111,7 @@ DISPATCH: Final = _shape(
         purpose=TEXT,
         inputSchema={},
         resultSchema={},
-        gate=_shape(freeTextBypass=_word("prohibited")),
+        gate=_shape(("deterministic",), deterministic=WORDS, freeTextBypass=_word("prohibited")),
     ),
     executor=_shape(
         identity=NAME,
@@ -189,6 +189,7 @@ def _dispatch(value: Mapping[str, Any]) -> Dispatch:
             purpose=action["purpose"],
             input_schema=action["inputSchema"],
             result_schema=action["resultSchema"],
+            validators=_validators(action["gate"]),
         ),
         executor=Executor(
             identity=executor["identity"],
@@ -201,6 +202,10 @@ def _dispatch(value: Mapping[str, Any]) -> Dispatch:
         workspace=_workspace(value["workspace"]),
         session=_affinity(value["session"]),
     )
+
+
+def _validators(gate: Mapping[str, Any]) -> tuple[str, ...] | None:
+    return tuple(gate["deterministic"]) if "deterministic" in gate else None
 
 
 def _workspace(value: Mapping[str, Any]) -> WorkspaceCapability:

@@ -362,6 +362,18 @@ def test_equal_data_shares_nothing_where_sessions_are_isolated() -> None:
     assert affinity({"customer": 7}, "t1", "isolated") != affinity({"customer": 7}, "t2", "isolated")
 
 
+@pytest.mark.parametrize("isolation", ["shared", "isolated"])
+def test_a_session_is_bound_to_a_value_that_is_there(isolation: str) -> None:
+    """Were it bound to nothing, everybody who leaves the value out would speak in one session."""
+    bound: Any = {"session": {**BOUND, "isolation": isolation}}
+    admission.check_values(compose({"customer": None}, **bound))
+    for value in ({}, {"client": 7}, None, ["customer"]):
+        with pytest.raises(errors.SchemaInvalid) as refused:
+            admission.check_values(compose(value, **bound))
+        place = "/customer" if isinstance(value, dict) else ""
+        assert [problem.pointer for problem in refused.value.problems] == [place]
+
+
 def test_each_attempt_is_an_episode_and_a_session_of_its_own() -> None:
     first, second = compose(attempt=1), compose(attempt=2)
     assert not first.episode.matches(second.episode)

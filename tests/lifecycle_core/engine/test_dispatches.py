@@ -9,7 +9,7 @@ import pytest
 from lifecycle_core.contract import errors
 from lifecycle_core.engine import dispatches
 from tests.lifecycle_core.contract import golden
-from tests.lifecycle_core.engine.test_admission import compose
+from tests.lifecycle_core.engine.test_admission import compose, failing
 
 BOUND: Final = {"scope": "data-bound", "source": "customer", "isolation": "shared"}
 SITES: Final[list[dict[str, Any]]] = [
@@ -74,6 +74,18 @@ def test_what_is_composed_is_read_as_it_was(changes: dict[str, Any]) -> None:
 def test_what_is_read_says_again_what_was_given() -> None:
     assert dispatches.read(given()).as_json() == given()
     assert dispatches.read(golden.dispatch().as_json()) == golden.dispatch()
+
+
+def test_the_validators_of_a_gate_are_part_of_the_action_that_is_bound() -> None:
+    dispatch = given()
+    for validators in ([], ["lint", "spelling"]):
+        dispatch["action"]["gate"]["deterministic"] = validators
+        read = dispatches.read(dispatch)
+        assert read.as_json() == dispatch
+        assert failing(read) == [4], "the plan is bound to the action without them"
+    for wrongly in ("lint", [""], [7]):
+        dispatch["action"]["gate"]["deterministic"] = wrongly
+        assert all(at.startswith("/action/gate/deterministic") for at in wrong(dispatch))
 
 
 @pytest.mark.parametrize("site", SITES, ids=lambda site: site["kind"])

@@ -30,7 +30,7 @@ KEEPER: Final = {
     "access": '[{ mode = "read", path = "**" }, { mode = "write", path = "notes/**" }]',
     "session": '{ scope = "data-bound", source = "customer", isolation = "shared" }',
 }
-INPUT: Final[dict[str, Any]] = {"customer": 7}
+INPUT: Final[dict[str, Any]] = {"customer": 7, "script": 1}
 
 
 @pytest.fixture
