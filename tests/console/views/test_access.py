@@ -38,6 +38,7 @@ THINGS: Final = (
     ("journal-verify", "invocation"),
     ("journal-export", "invocation"),
     ("invocation-cancel", "invocation"),
+    ("retry", "invocation"),
     ("affinity", "affinity"),
     ("delivery", "delivery"),
     ("delivery-cancel", "delivery"),
