@@ -550,7 +550,7 @@ class Journal(Protocol):
 
     def admit(self, new: NewInvocation, event: Event, *, status: Status, at_ms: int) -> Appended:
         """Create the delivery when new, and the invocation. Raises `DeliveryConflict`, `DeliveryRetired`,
-        `CorrelationMismatch` (the episode exists)."""
+        `CorrelationMismatch` (the episode exists) and `SessionAffinityMismatch`."""
 
     def append(self, change: Change) -> Appended: ...
 

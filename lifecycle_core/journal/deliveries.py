@@ -19,14 +19,16 @@ HOLD_OF: Final = Statement(f"SELECT id FROM journal_delivery WHERE id = {DELIVER
 HOLD_INVOCATIONS: Final = Statement(
     f"SELECT id FROM journal_invocation WHERE delivery_id = {DELIVERY_OF} ORDER BY id FOR NO KEY UPDATE"  # noqa: S608
 )
+SESSION: Final = Statement("SELECT 1 FROM journal_session WHERE tenant = %s AND affinity = %s")
 RETIRED: Final = Statement("SELECT 1 FROM journal_tombstone WHERE tenant = %s AND delivery = %s")
 
 
 def hold(run: Run, new: ports.NewInvocation, at_ms: int) -> UUID:
     """Lock a delivery, creating it when it is new, and return its identity in the database.
 
-    Raises `errors.DeliveryConflict` for other bindings and `errors.DeliveryRetired`. The tombstone is looked for once the lock
-    is had, for a retirement that came first has left it by then.
+    Raises `errors.DeliveryRetired`, and for other bindings `errors.DeliveryConflict`, or `errors.SessionAffinityMismatch` where
+    the session is known, which belongs to the delivery as it is (reference: seed-contracts 4). The tombstone is looked for once
+    the lock is had, for a retirement that came first has left it by then.
     """
     ref = new.delivery
     run(
@@ -45,7 +47,8 @@ def hold(run: Run, new: ports.NewInvocation, at_ms: int) -> UUID:
     if run(RETIRED, (new.tenant, ref.identity)).fetchone():
         raise errors.DeliveryRetired
     if (row[1], row[2]) != (ref.manifest_binding, ref.activation_binding):
-        raise errors.DeliveryConflict
+        known = run(SESSION, (new.tenant, new.dispatch.session.identity)).fetchone()
+        raise errors.SessionAffinityMismatch if known else errors.DeliveryConflict
     return as_uuid(row[0])
 
 

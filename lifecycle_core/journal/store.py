@@ -84,7 +84,8 @@ class Store:
     def admit(self, new: ports.NewInvocation, event: Event, *, status: Status, at_ms: int) -> ports.Appended:
         """Create the delivery when new, and the invocation.
 
-        Raises `errors.DeliveryConflict`, `errors.DeliveryRetired` and `errors.CorrelationMismatch` (the episode exists).
+        Raises `errors.DeliveryConflict`, `errors.DeliveryRetired`, `errors.CorrelationMismatch` (the episode exists) and
+        `errors.SessionAffinityMismatch` (the session is another's).
         """
         with self._writing() as run:
             delivery = deliveries.hold(run, new, at_ms)

@@ -292,6 +292,21 @@ def test_what_the_journal_knows_decides_last(world: World, provider: NativeProvi
     assert rows() == before
 
 
+def test_a_known_session_belongs_to_its_delivery_with_all_its_bindings(
+    world: World, provider: NativeProvider
+) -> None:
+    start(compose())
+    given = compose()
+    delivery = dataclasses.replace(given.episode.thread.delivery, manifest_binding=OTHER)
+    thread = dataclasses.replace(given.episode.thread, delivery=delivery)
+    episode = dataclasses.replace(given.episode, thread=thread)
+    session = dataclasses.replace(given.session, delivery=delivery)
+    elsewhere = bound(dataclasses.replace(given, episode=episode, session=session))
+    with pytest.raises(errors.SessionAffinityMismatch):
+        start(sealed(world, elsewhere, episode=episode.as_json()))
+    assert rows()["Invocation"] == 1
+
+
 def test_a_running_version_stays_startable_when_the_agent_has_another(
     world: World, provider: NativeProvider
 ) -> None:

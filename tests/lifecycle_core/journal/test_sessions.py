@@ -1,7 +1,7 @@
 """A native session is bound to its affinity once, and keeps its messages byte for byte."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -138,11 +138,18 @@ def test_a_claim_that_ran_out_leaves_the_session_to_the_same_invocation(store: S
     assert holder() == first.id != second.id
 
 
-@pytest.mark.parametrize("part", ["session_compatibility", "scope_value", "isolation", "delivery"])
+OTHERS: Final = {
+    "identity": making.delivery("e"),
+    "manifest": making.delivery("d", manifest="m2"),
+    "activation": making.delivery("d", activation="a2"),
+}
+
+
+@pytest.mark.parametrize("part", ["session_compatibility", "scope_value", "isolation", *OTHERS])
 def test_an_affinity_that_is_stored_with_other_parts_is_refused(store: Store, part: str) -> None:
     making.admit(store, making.sharing("shared", making.delivery("d"), identity="i1"))
-    made = making.sharing("shared", making.delivery("e" if part == "delivery" else "d"), identity="i2")
-    if part != "delivery":
+    made = making.sharing("shared", OTHERS.get(part, making.delivery("d")), identity="i2")
+    if part not in OTHERS:
         parts: dict[str, Any] = {part: "isolated" if part == "isolation" else "x"}
         other = dataclasses.replace(made.dispatch.session, **parts)
         made = dataclasses.replace(made, dispatch=dataclasses.replace(made.dispatch, session=other))
