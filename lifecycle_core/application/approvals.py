@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, calls, commands, permissions, queries
+from lifecycle_core.application import bootstrap, calls, cleaning, commands, permissions, queries
 from lifecycle_core.application.reading import approvals as rows
 from lifecycle_core.application.reading import stored
 from lifecycle_core.application.reading.approval_rows import ApprovalRow
@@ -15,7 +15,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Decision, Event
 from lifecycle_core.contract.ports import CallRecord
-from lifecycle_core.engine import approvals, leases, requests
+from lifecycle_core.engine import approvals, requests
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
 
@@ -146,7 +146,7 @@ def _facts(actor: Actor, found: ApprovalRow, choice: Choice) -> list[Event]:
             facts = approvals.respond(pending, said, result)
         case _:
             facts = approvals.reject(pending, said)
-    return leases.facts_without_secrets(bootstrap.services(), found.invocation, facts)
+    return cleaning.facts(found.invocation, facts)
 
 
 def _shows_what_is_bound(found: ApprovalRow, pending: CallRecord) -> bool:

@@ -100,6 +100,7 @@ def services() -> Services:
         journal=journal(),
         clock=clock(),
         agent=agents.version,
+        has_provider=implemented,
         provider=_provider,
         lease=_lease,
         known_secret=_known_secret,

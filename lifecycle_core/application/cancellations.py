@@ -2,13 +2,12 @@
 
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries, steering
+from lifecycle_core.application import cleaning, commands, permissions, queries, steering
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.invocation import CancelReason
-from lifecycle_core.engine import leases
 
 
 def cancel(
@@ -22,8 +21,7 @@ def cancel(
     """Cancel one invocation, durably before anything is interrupted; one that has ended keeps its status."""
     found = rows.row(actor, invocation)
     permissions.check_can_cancel_invocation(actor)
-    if comment:
-        comment = str(leases.without_secrets(bootstrap.services(), found.pk, comment))
+    comment = cleaning.text(found, comment)
     body: Json = {"invocation": str(invocation), "reason": reason, "comment": comment}
 
     def run() -> UUID:

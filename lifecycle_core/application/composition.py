@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract import digests
@@ -12,6 +12,8 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.identities import DeliveryRef, EpisodeRef
 from lifecycle_core.contract.invocation import Dispatch, WorkspaceCapability
 from lifecycle_core.engine import composing
+
+MOST_ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,12 @@ def new_episode(tenant: str, agent: AgentDefinition, action: str, delivery: str)
         activation_binding=digests.digest({"tenant": tenant, "workspace": agent.workspace}),
     )
     return composing.first_episode(reference, f"thread-{uuid.uuid4()}", action)
+
+
+def attempt_of(episode: EpisodeRef) -> int:
+    """Return the number of an attempt whose identity a host made as we do; 1 for one that it named in its own way."""
+    numbered = ((n, composing.following_episode(episode, n).attempt) for n in range(1, MOST_ATTEMPTS + 1))
+    return next((n for n, identity in numbered if identity == episode.attempt), 1)
 
 
 def compose(

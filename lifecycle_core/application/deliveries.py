@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries, sessions, steering
+from lifecycle_core.application import bootstrap, cleaning, commands, permissions, queries, sessions, steering
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
 from lifecycle_core.contract import errors
@@ -14,8 +14,6 @@ from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.invocation import CancelReason
-from lifecycle_core.engine import leases
-from lifecycle_core.journal.models import Delivery, Invocation
 
 MAX_AUTHORIZATION: Final = 200
 
@@ -33,25 +31,17 @@ def cancel(
     permissions.check_can_cancel_delivery(actor)
     body: Json = {"delivery": str(delivery), "reason": reason, "comment": comment}
 
+    said = {row.pk: cleaning.text(row, comment) for row in found.invocations.all()}
+
     def run() -> UUID:
         with transaction.atomic():
-            for invocation in _held(found):
-                said = _without_secrets(invocation, comment)
-                steering.control().cancel(invocation, reason=reason, by=actor.name, comment=said)
+            # All of them before the first writes a fact: the feed's head is always the last lock.
+            for invocation in bootstrap.journal().hold(found.pk):
+                words = said.get(invocation, "")  # nothing for one that was started a moment ago
+                steering.control().cancel(invocation, reason=reason, by=actor.name, comment=words)
         return found.pk
 
     return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))
-
-
-def _without_secrets(invocation: UUID, comment: str) -> str:
-    """Return what a person says without the secret of the agent that it concerns."""
-    return str(leases.without_secrets(bootstrap.services(), invocation, comment)) if comment else ""
-
-
-def _held(delivery: Delivery) -> list[UUID]:
-    """Lock the invocations of a delivery before the first of them writes a fact: the feed's head is always the last lock."""
-    rows = Invocation.objects.select_for_update(no_key=True).filter(delivery=delivery).order_by("id")
-    return list(rows.values_list("pk", flat=True))
 
 
 def retire(

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, calls, commands, permissions, queries
+from lifecycle_core.application import bootstrap, calls, cleaning, commands, permissions, queries
 from lifecycle_core.application.reading import inputs as rows
 from lifecycle_core.application.resources import InputItem
 from lifecycle_core.contract import digests, errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.engine import inputs, leases, requests
+from lifecycle_core.engine import inputs, requests
 from lifecycle_core.journal.models import InputRequest
 
 
@@ -43,7 +43,7 @@ def answer(
         raise errors.CorrelationMismatch
     if content_identity not in (None, digests.digest(content)):
         raise errors.CorrelationMismatch
-    content = leases.without_secrets(bootstrap.services(), found.invocation_id, content)
+    content = cleaning.value(found.invocation, content)
     body: Json = {"input": str(input), "kind": kind, "content": content}
 
     def resolve() -> None:
@@ -69,7 +69,7 @@ def decline(actor: Actor, input: UUID, *, reason: str = "", key: str | None = No
     """Close a question without an answer; the agent is told that a person declined."""
     found = rows.row(actor, input)
     permissions.check_can_answer(actor)
-    reason = str(leases.without_secrets(bootstrap.services(), found.invocation_id, reason)) if reason else ""
+    reason = cleaning.text(found.invocation, reason)
     body: Json = {"input": str(input), "reason": reason}
 
     def resolve() -> None:

@@ -1,6 +1,7 @@
 """Start invocations: an action of a registered agent, or a complete dispatch that a host brings."""
 
 import uuid
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -37,11 +38,11 @@ def start(
     permissions.check_can_start(actor)
     body: Json = {"agent": agent, "action": action, "input": input, "delivery": delivery, "context": context}
 
-    def run() -> UUID:
+    def make() -> NewInvocation:
         dispatch = compose(actor, agent=agent, action=action, input=input, delivery=delivery)
-        return _started(actor, dispatch, context)
+        return as_new(actor, dispatch, context=context)
 
-    return queries.invocation(actor, commands.Command.of("start", key, body).once(actor, run))
+    return admit(actor, commands.Command.of("start", key, body), make)
 
 
 def start_dispatch(
@@ -56,10 +57,11 @@ def start_dispatch(
     _checked(given.episode.thread.delivery.identity, at="/dispatch/episode/thread/delivery/deliveryIdentity")
     body: Json = {"dispatch": dispatch, "context": context}
 
-    def run() -> UUID:
-        return _started(actor, given, context)
+    def make() -> NewInvocation:
+        attempt = composition.attempt_of(given.episode)
+        return as_new(actor, given, context=context, attempt=attempt)
 
-    return queries.invocation(actor, commands.Command.of("start", key, body).once(actor, run))
+    return admit(actor, commands.Command.of("start", key, body), make)
 
 
 def compose(actor: Actor, *, agent: str, action: str, input: Json, delivery: str | None = None) -> Dispatch:
@@ -77,10 +79,17 @@ def compose(actor: Actor, *, agent: str, action: str, input: Json, delivery: str
     return composition.compose(actor.tenant, definition, action, input, episode)
 
 
-def _started(actor: Actor, dispatch: Dispatch, context: Json) -> UUID:
-    new = as_new(actor, dispatch, context=context)
-    hosting.host().start(new)
-    return new.id
+def admit(actor: Actor, command: commands.Command, make: Callable[[], NewInvocation]) -> InvocationItem:
+    """Admit what `make` returns, as a command: everything is made and checked before the transaction that stores it."""
+    checked = None if command.is_answered(actor) else hosting.host().check(make())
+
+    def run() -> UUID:
+        if checked is None:
+            raise errors.DeliveryRetired  # The stored answer went with its delivery a moment ago.
+        hosting.host().admit(checked)
+        return checked.new.id
+
+    return queries.invocation(actor, command.once(actor, run))
 
 
 def as_new(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, commands, permissions, queries, steering
+from lifecycle_core.application import bootstrap, cleaning, commands, permissions, queries, steering
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.reading import journal
 from lifecycle_core.application.resources import InvocationItem, OpenIntent
@@ -16,7 +16,7 @@ from lifecycle_core.contract.events import ToolIntended
 from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.contract.resolution import Finding, Outcome, Resolution
 from lifecycle_core.contract.status import ACTIVE
-from lifecycle_core.engine import leases, resolution
+from lifecycle_core.engine import resolution
 from lifecycle_core.journal.models import Invocation
 
 MAX_REASON: Final = 2000
@@ -73,21 +73,21 @@ def resolve(
     permissions.check_can_resolve(actor)
     body = _body(found.pk, outcome, reason, findings)
 
+    resolution = _resolution(actor, found, outcome, reason, findings)
+
     def run() -> UUID:
-        steering.control().resolve(found.pk, _resolution(actor, found.pk, outcome, reason, findings))
+        steering.control().resolve(found.pk, resolution)
         return found.pk
 
     return queries.invocation(actor, commands.Command.of("resolve", key, body).once(actor, run))
 
 
 def _resolution(
-    actor: Actor, invocation: UUID, outcome: Outcome, reason: str, findings: Sequence[Finding]
+    actor: Actor, found: Invocation, outcome: Outcome, reason: str, findings: Sequence[Finding]
 ) -> Resolution:
     if not reason.strip() or len(reason) > MAX_REASON:
         raise errors.SchemaInvalid(problems=[Problem("/reason", f"say why, in 1 to {MAX_REASON} characters")])
-    said: Any = leases.without_secrets(
-        bootstrap.services(), invocation, [reason, [finding.result for finding in findings]]
-    )
+    said: Any = cleaning.value(found, [reason, [finding.result for finding in findings]])
     kept = [
         Finding(call=finding.call, happened=finding.happened, result=result, then=finding.then)
         for finding, result in zip(findings, said[1], strict=True)

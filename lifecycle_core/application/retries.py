@@ -3,8 +3,7 @@
 from typing import Final
 from uuid import UUID
 
-from lifecycle_core.application import agents, commands, composition, hosting, permissions, queries
-from lifecycle_core.application.invocations import as_new
+from lifecycle_core.application import agents, commands, composition, invocations, permissions
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.reading import stored
 from lifecycle_core.application.resources import InvocationItem
@@ -12,6 +11,7 @@ from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.invocation import Dispatch
+from lifecycle_core.contract.ports import NewInvocation
 from lifecycle_core.contract.status import Status
 from lifecycle_core.engine import composing, dispatches
 from lifecycle_core.journal.models import Invocation
@@ -30,15 +30,13 @@ def retry(actor: Actor, invocation: UUID, *, key: str | None = None) -> Invocati
     found = rows.row(actor, invocation)
     permissions.check_can_start(actor)
 
-    def run() -> UUID:
+    def make() -> NewInvocation:
         if not _may_be_retried(found):
             raise errors.RetryRefused
-        new = as_new(actor, _next(found), attempt=found.attempt + 1, parent=found.pk)
-        hosting.host().start(new)
-        return new.id
+        return invocations.as_new(actor, _next(found), attempt=found.attempt + 1, parent=found.pk)
 
     body: Json = {"invocation": str(invocation)}
-    return queries.invocation(actor, commands.Command.of("retry", key, body).once(actor, run))
+    return invocations.admit(actor, commands.Command.of("retry", key, body), make)
 
 
 def may_retry(actor: Actor, item: InvocationItem) -> bool:

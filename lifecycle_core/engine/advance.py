@@ -45,7 +45,7 @@ def advance(services: Services, invocation: UUID, *, worker: str, interruption: 
 
 
 def _take_lease(episode: Episode, worker: str) -> None:
-    """Take the lease: at once where something follows that is no commit of ours, else with the first commit."""
+    """Take the lease: at once, or with the commit that comes before anything is run or a session is touched."""
     ledger = episode.ledger
     ledger.claim(worker, episode.services.timing.lease_ms)
     if ledger.status is Status.AWAITING_INPUT:

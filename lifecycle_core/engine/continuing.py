@@ -12,7 +12,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import Appended, CallRecord, Change, InvocationRecord, Question
 from lifecycle_core.contract.status import Status
-from lifecycle_core.engine import closing, inputs, leases, machine
+from lifecycle_core.engine import closing, dispatches, inputs, leases, machine
 from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
@@ -29,7 +29,7 @@ def continue_with_input(
     """
     for _ in range(closing.ATTEMPTS):
         record, question = _asking(services, invocation, episode, response)
-        problem = _problem(question, response)
+        problem = _problem(services, record, question, response)
         facts = (
             _burn(services, record, problem) if problem else _answer(services, record, question, response, by)
         )
@@ -51,25 +51,28 @@ def _asking(
     question = services.journal.question(invocation)
     if record.status is not Status.AWAITING_INPUT or question is None:
         raise errors.CorrelationMismatch
-    if (
-        not _same_episode(record.dispatch["episode"], episode)
-        or question.request_identity != response.request_identity
-    ):
+    if not _same_episode(record, episode) or question.request_identity != response.request_identity:
         raise errors.CorrelationMismatch
     return record, question
 
 
-def _same_episode(one: Json, other: Mapping[str, Json]) -> bool:
-    """Compare two episodes; the site does not count (reference: seed-contracts 3.1)."""
-    return isinstance(one, dict) and digests.same(_without_site(one), _without_site(other))
+def _same_episode(record: InvocationRecord, given: Mapping[str, Json]) -> bool:
+    """Compare the episode of an invocation with a given one; what is no episode is not the same."""
+    try:
+        return dispatches.read_episode(record.dispatch["episode"]).matches(
+            dispatches.read_episode(dict(given))
+        )
+    except errors.SchemaInvalid:
+        return False
 
 
-def _without_site(episode: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in episode.items() if name != "site"}
-
-
-def _problem(question: Question, response: Response) -> str:
+def _problem(services: Services, record: InvocationRecord, question: Question, response: Response) -> str:
     """Say what is wrong with a response, without repeating any of it."""
+    agent = services.agent(record.tenant, record.agent, record.agent_binding)
+    try:
+        leases.check_has_no_secret(services, record.tenant, agent, response.content)
+    except errors.SecretInArguments:
+        return "the content holds the agent's own secret"
     if digests.digest(response.content) != response.content_identity:
         return "the identity of the content is not that of the content"
     problems = inputs.problems(question.response_schema, response.kind, response.content)
@@ -93,7 +96,7 @@ def _answer(
         response_schema=question.response_schema,
         by=by,
         kind=response.kind,
-        content=leases.without_secrets(services, record.id, response.content),
+        content=response.content,
     )
 
 

@@ -86,6 +86,10 @@ class Control:
                 return self._journal.append(self._resolving(invocation, place, resolution)).status
             except errors.StatusConflict:
                 continue  # Another coordinator was first, or something came late; look again.
+            except errors.SchemaInvalid:
+                # The calls may be those that another coordinator has left, a moment after the look.
+                if self._journal.place(invocation).version == place.version:
+                    raise
         raise errors.StatusConflict(status=place.status)
 
     def _resolving(self, invocation: UUID, place: Place, resolution: Resolution) -> Change:

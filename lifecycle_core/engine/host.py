@@ -1,6 +1,7 @@
 """The facet of the workflow host: start an invocation, continue it with an answer (reference: seed-contracts 3.5)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -12,10 +13,19 @@ from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
 
+@dataclass(frozen=True)
+class Checked:
+    """An invocation that has passed the checks; only a host makes one."""
+
+    new: NewInvocation
+
+
 class HostFacet(Protocol):
     """What a host may do, and nothing else."""
 
-    def start(self, new: NewInvocation) -> Appended: ...
+    def check(self, new: NewInvocation) -> Checked: ...
+
+    def admit(self, checked: Checked) -> Appended: ...
 
     def continue_with_input(
         self, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str
@@ -28,14 +38,33 @@ class Host:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def start(self, new: NewInvocation) -> Appended:
-        """Admit an invocation. Raises the call errors of `admission` before anything is stored, leased or opened.
+    def check(self, new: NewInvocation) -> Checked:
+        """Raise the call errors of `admission` before anything is stored, leased or opened; outside of any transaction.
 
         So it does for a workspace capability that is not ours (`errors.CapabilityMismatch`), an agent that is not registered in
         that version (`errors.ExecutorBindingMismatch`), a secret of the agent's in what it shall be given
         (`errors.SecretInArguments`), and a provider that is not here (`errors.ProviderNotImplemented`).
         """
-        self._check(new)
+        services, dispatch = self._services, new.dispatch
+        admission.check(dispatch)
+        if dispatch.workspace.kind != "none" and not services.workspaces.is_sealed(
+            new.tenant, dispatch.workspace
+        ):
+            raise errors.CapabilityMismatch
+        admission.check_values(dispatch)
+        try:
+            agent = services.agent(new.tenant, new.agent, new.agent_binding)
+        except errors.NotFound as absent:
+            raise errors.ExecutorBindingMismatch from absent
+        admission.check_registered(dispatch, agent, [tool.spec for tool in services.tools(agent).values()])
+        leases.check_has_no_secret(services, new.tenant, agent, [dispatch.as_json(), new.context])
+        if not services.has_provider(agent.provider):
+            raise errors.ProviderNotImplemented
+        return Checked(new)
+
+    def admit(self, checked: Checked) -> Appended:
+        """Store an invocation that has passed the checks, and return where it stands."""
+        new = checked.new
         dispatch = new.dispatch.as_json()
         admitted = events.InvocationAdmitted(
             agent=new.agent,
@@ -50,22 +79,6 @@ class Host:
         )
         status = machine.next_status(None, type(admitted))
         return self._services.journal.admit(new, admitted, status=status, at_ms=self._services.clock.now_ms())
-
-    def _check(self, new: NewInvocation) -> None:
-        services, dispatch = self._services, new.dispatch
-        admission.check(dispatch)
-        if dispatch.workspace.kind != "none" and not services.workspaces.is_sealed(
-            new.tenant, dispatch.workspace
-        ):
-            raise errors.CapabilityMismatch
-        admission.check_values(dispatch)
-        try:
-            agent = services.agent(new.tenant, new.agent, new.agent_binding)
-        except errors.NotFound as absent:
-            raise errors.ExecutorBindingMismatch from absent
-        admission.check_registered(dispatch, agent, [tool.spec for tool in services.tools(agent).values()])
-        leases.check_has_no_secret(services, new.tenant, agent, [dispatch.as_json(), new.context])
-        services.provider(agent.provider)
 
     def continue_with_input(
         self, invocation: UUID, episode: Mapping[str, Json], response: Response, *, by: str

@@ -5,7 +5,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
-from uuid import UUID
 
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.agents import AgentDefinition
@@ -13,7 +12,6 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import CredentialLease
 from lifecycle_core.engine.episode import Episode
-from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.redaction import Redactor
 from lifecycle_core.engine.services import Services
 
@@ -77,16 +75,22 @@ def check_has_no_secret(services: Services, tenant: str, agent: AgentDefinition,
         give_back(held.release)
 
 
-def without_secrets(services: Services, invocation: UUID, value: Json) -> Json:
+def without_secrets(services: Services, tenant: str, agent: AgentDefinition, value: Json) -> Json:
     """Return what a person says to an agent without the agent's secret, should he have pasted it."""
-    episode = Episode.of(services, services.journal.load(invocation), Interruption())
-    with protected(episode):
-        return episode.redactor.redact(value)
+    held = services.known_secret(tenant, agent)
+    if held is None:
+        return value
+    try:
+        return Redactor(held.material.values()).redact(value)
+    finally:
+        give_back(held.release)
 
 
-def facts_without_secrets(services: Services, invocation: UUID, facts: Sequence[Event]) -> list[Event]:
+def facts_without_secrets(
+    services: Services, tenant: str, agent: AgentDefinition, facts: Sequence[Event]
+) -> list[Event]:
     """Return the facts of a decision, with what people said and tools found out, without the agent's secret."""
-    payloads: Any = without_secrets(services, invocation, [fact.payload() for fact in facts])
+    payloads: Any = without_secrets(services, tenant, agent, [fact.payload() for fact in facts])
     return [type(fact).of(payload) for fact, payload in zip(facts, payloads, strict=True)]
 
 

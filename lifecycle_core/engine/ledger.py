@@ -69,6 +69,11 @@ class Ledger:
         """Return the fencing token under which the next commit stands."""
         return self.token if self._claim is None else self._claim.seen_token + 1
 
+    @property
+    def holds_lease(self) -> bool:
+        """Tell whether the lease is committed, and not only to be taken with the next commit."""
+        return self._claim is None
+
     def claim(self, worker: str, ttl_ms: int) -> None:
         """Take the lease with the next commit."""
         self._claim = Claim(worker=worker, ttl_ms=ttl_ms, seen_token=self.token)

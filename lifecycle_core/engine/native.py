@@ -113,8 +113,11 @@ def _session(episode: Episode) -> Iterator[NativeSession]:
 def _open_or_restore(episode: Episode) -> NativeSession:
     """Open the session of a new affinity, or restore exactly the one that the affinity is bound to.
 
-    Not for an invocation that was cancelled or taken over meanwhile (reference: seed-contracts 19.6).
+    Under a lease that is durable, so that nobody retires the delivery or restores the session meanwhile, and not for an
+    invocation that was cancelled or taken over (reference: seed-contracts 19.6).
     """
+    if not episode.ledger.holds_lease:
+        episode.ledger.commit()
     episode.ledger.check()
     affinity, route = _affinity(episode), binding.route(episode)
     bound = episode.services.journal.affinity(episode.record.tenant, affinity)

@@ -42,7 +42,8 @@ def _nothing_known(tenant: str, agent: AgentDefinition) -> None:
 class Services:
     """The ports of the engine.
 
-    `agent` returns a registered version by tenant, name and binding; `provider` raises `errors.ProviderNotImplemented` and
+    `agent` returns a registered version by tenant, name and binding; `has_provider`
+    tells whether a provider can run anything here, without making it; `provider` raises `errors.ProviderNotImplemented` and
     `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name.
     `workspaces` knows the capabilities that were sealed here; `context` makes a workspace's name (empty for none), its rules
     and a call's identity into where that call may act. `value_bytes` is how large a value the journal keeps, as canonical
@@ -53,6 +54,7 @@ class Services:
     journal: Journal
     clock: Clock
     agent: Callable[[str, str, str], AgentDefinition]
+    has_provider: Callable[[str], bool]
     provider: Callable[[str], Provider]
     lease: Callable[[str, AgentDefinition], CredentialLease]
     tools: Callable[[AgentDefinition], Mapping[str, Tool]]

@@ -20,6 +20,10 @@ HOLD_INVOCATIONS: Final = Statement(
     f"SELECT id FROM journal_invocation WHERE delivery_id = {DELIVERY_OF} ORDER BY id FOR NO KEY UPDATE"  # noqa: S608
 )
 SESSION: Final = Statement("SELECT 1 FROM journal_session WHERE tenant = %s AND affinity = %s")
+HOLD_ONE: Final = Statement("SELECT id FROM journal_delivery WHERE id = %s FOR NO KEY UPDATE")
+HOLD_ALL: Final = Statement(
+    "SELECT id FROM journal_invocation WHERE delivery_id = %s ORDER BY id FOR NO KEY UPDATE"
+)
 RETIRED: Final = Statement("SELECT 1 FROM journal_tombstone WHERE tenant = %s AND delivery = %s")
 
 
@@ -50,6 +54,12 @@ def hold(run: Run, new: ports.NewInvocation, at_ms: int) -> UUID:
         known = run(SESSION, (new.tenant, new.dispatch.session.identity)).fetchone()
         raise errors.SessionAffinityMismatch if known else errors.DeliveryConflict
     return as_uuid(row[0])
+
+
+def hold_all(run: Run, delivery: UUID) -> list[UUID]:
+    """Lock a delivery, and then its invocations, which are returned."""
+    run(HOLD_ONE, (delivery,)).fetchall()
+    return [as_uuid(row[0]) for row in run(HOLD_ALL, (delivery,)).fetchall()]
 
 
 def hold_with_invocations(run: Run, invocation: UUID) -> None:

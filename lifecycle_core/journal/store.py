@@ -115,6 +115,11 @@ class Store:
                 projections.sessions.give_back(work)
             return self._finish(work, change.events, change.actor, before=before)
 
+    def hold(self, delivery: UUID) -> list[UUID]:
+        """Lock a delivery with its invocations, which are returned, until the surrounding transaction ends."""
+        with self._writing() as run:
+            return deliveries.hold_all(run, delivery)
+
     def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:
         """Prolong a lease; false when it is lost or the invocation has ended."""
         with self._writing() as run:

@@ -227,6 +227,7 @@ PORTS: Final = (
     "journal",
     "clock",
     "agent",
+    "has_provider",
     "provider",
     "lease",
     "tools",
@@ -243,14 +244,14 @@ def test_a_refused_start_has_stored_leased_and_opened_nothing(
 ) -> None:
     ports = {name: Untouchable() for name in PORTS}
     with pytest.raises(refusal):
-        Host(Services(**ports)).start(new(break_it(golden.dispatch())))  # type: ignore[arg-type]
+        Host(Services(**ports)).check(new(break_it(golden.dispatch())))  # type: ignore[arg-type]
     assert {name: port.used for name, port in ports.items() if port.used} == {}
 
 
 def test_the_same_untouchable_ports_notice_a_start_that_passes() -> None:
     ports: dict[str, Any] = {name: Untouchable() for name in PORTS}
     with pytest.raises(AssertionError, match="was used"):
-        Host(Services(**ports)).start(new(golden.dispatch()))
+        Host(Services(**ports)).check(new(golden.dispatch()))
     assert ports["workspaces"].used == ["is_sealed"]
 
 

@@ -239,9 +239,8 @@ def test_a_person_who_answers_on_the_page_never_burns(world: World, waiting: UUI
 
 def test_an_agent_s_secret_in_a_response_is_nowhere(world: World) -> None:
     invocation = world.run(calls(ask("q1")), complete())
-    respond(world, invocation, f"use {w.SECRET}")
-    world.settle()
-    assert world.status(invocation) == "completed"
+    assert respond(world, invocation, f"use {w.SECRET}").status == "invalid"
+    assert world.disposition(invocation)["detail"] == "the content holds the agent's own secret"
     assert w.SECRET not in repr(world.events(invocation))
 
 

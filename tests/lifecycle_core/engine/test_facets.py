@@ -17,7 +17,7 @@ def public(kind: type[Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("facet", "kind", "may"),
     [
-        (host.HostFacet, host.Host, {"start", "continue_with_input"}),
+        (host.HostFacet, host.Host, {"check", "admit", "continue_with_input"}),
         (control.ControlFacet, control.Control, {"cancel", "inspect", "resolve", "retire"}),
     ],
 )
@@ -45,14 +45,16 @@ def test_each_facet_is_met_by_its_own_class_alone() -> None:
 def test_what_the_use_cases_are_given_has_no_word_of_the_other_facet() -> None:
     """mypy reads these lines, too: each facet is typed as what its caller may do, and is no more when it runs."""
     starts, steers = hosting.host(), steering.control()
-    assert callable(starts.start)
+    assert callable(starts.check)
+    assert callable(starts.admit)
     assert callable(steers.cancel)
     for_nobody: list[Callable[[], object]] = [
         lambda: starts.cancel,  # type: ignore[attr-defined]
         lambda: starts.resolve,  # type: ignore[attr-defined]
         lambda: starts.inspect,  # type: ignore[attr-defined]
         lambda: starts.retire,  # type: ignore[attr-defined]
-        lambda: steers.start,  # type: ignore[attr-defined]
+        lambda: steers.check,  # type: ignore[attr-defined]
+        lambda: steers.admit,  # type: ignore[attr-defined]
         lambda: steers.continue_with_input,  # type: ignore[attr-defined]
     ]
     for word in for_nobody:

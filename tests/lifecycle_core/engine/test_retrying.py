@@ -22,6 +22,7 @@ from lifecycle_core.contract import errors, identities, ports
 from lifecycle_core.contract.identities import EpisodeRef
 from lifecycle_core.contract.ports import Appended, NewInvocation
 from lifecycle_core.engine import dispatches
+from lifecycle_core.engine.host import Checked
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import ANN, NativeProvider, World, ask, calls, complete, emitting
 from tests.lifecycle_core.journal import racing
@@ -194,9 +195,13 @@ class Meeting:
     host: Any
     barrier: threading.Barrier = dataclasses.field(default_factory=lambda: threading.Barrier(2))
 
-    def start(self, new: NewInvocation) -> Appended:
+    def check(self, new: NewInvocation) -> Checked:
+        checked: Checked = self.host.check(new)
+        return checked
+
+    def admit(self, checked: Checked) -> Appended:
         self.barrier.wait(racing.SECONDS)
-        appended: Appended = self.host.start(new)
+        appended: Appended = self.host.admit(checked)
         return appended
 
 

@@ -213,7 +213,7 @@ def test_fourteen_broken_dispatches_open_nothing(
     refusal: type[Refused],
 ) -> None:
     with pytest.raises(Refused) as refused:
-        hosting.host().start(new(break_it(golden.dispatch())))
+        hosting.host().check(new(break_it(golden.dispatch())))
     assert type(refused.value) is refusal
     assert set(rows().values()) == {0}
     assert (world.leases, world.known, provider.opened) == ([], [], [])

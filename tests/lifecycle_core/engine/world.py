@@ -253,6 +253,7 @@ class World:
             journal=self.store,
             clock=self.clock,
             agent=agents.version,
+            has_provider=lambda key: key in self.providers,
             provider=self._provider,
             lease=self._lease,
             known_secret=self._known_secret,
