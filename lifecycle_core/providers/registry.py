@@ -40,6 +40,7 @@ class Registry:
         self._made: dict[str, ports.Provider] = {}
         self._disposed = False
         self._lock = threading.Lock()
+        self._making = {key: threading.Lock() for key in self._makers}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -55,13 +56,29 @@ class Registry:
             raise
 
     def get(self, key: str) -> ports.Provider:
-        """Return the provider of exactly this key. Raises `errors.ConfigurationInvalid`."""
+        """Return the provider of exactly this key; who wants another one does not wait while it is made.
+
+        Raises `errors.ConfigurationInvalid`.
+        """
+        if key not in self._makers:
+            raise errors.ConfigurationInvalid(detail=f"there is no provider {key}")
+        with self._making[key]:
+            return self._found(key) or self._keep(key, self._make(key))
+
+    def _found(self, key: str) -> ports.Provider | None:
         with self._lock:
             if self._disposed:
                 raise errors.ConfigurationInvalid(detail="the providers are shut down")
-            if key not in self._made:
-                self._made[key] = self._make(key)
-            return self._made[key]
+            return self._made.get(key)
+
+    def _keep(self, key: str, provider: ports.Provider) -> ports.Provider:
+        """Keep a provider that was made; one that was made too late for the end is given back at once."""
+        with self._lock:
+            if not self._disposed:
+                self._made[key] = provider
+                return provider
+        _dispose(provider)
+        raise errors.ConfigurationInvalid(detail="the providers are shut down")
 
     def dispose(self) -> None:
         """Dispose of every provider that was made, the last one first; idempotent. None keeps the others."""
@@ -74,8 +91,6 @@ class Registry:
             raise ExceptionGroup("providers could not be disposed of", failures)
 
     def _make(self, key: str) -> ports.Provider:
-        if key not in self._makers:
-            raise errors.ConfigurationInvalid(detail=f"there is no provider {key}")
         provider = self._makers[key]()
         if provider.key != key:
             _dispose(provider)

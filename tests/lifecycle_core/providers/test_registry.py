@@ -1,5 +1,6 @@
 """Providers are known by exact keys, made when used, and given back."""
 
+import threading
 from typing import cast
 
 import pytest
@@ -44,6 +45,24 @@ def test_only_a_provider_that_is_used_is_made_and_only_once() -> None:
     assert registry.get("a") is registry.get("a")
     assert made == ["a"]
     assert registry.keys == ("a", "b")
+
+
+def test_nobody_waits_while_another_provider_is_made() -> None:
+    going, done = threading.Event(), threading.Event()
+
+    def slow() -> ports.Provider:
+        going.set()
+        assert done.wait(30)
+        return shells.Shell(shells.CODEX)
+
+    registry = Registry([(shells.CODEX, slow), (shells.COPILOT, lambda: shells.Shell(shells.COPILOT))])
+    making = threading.Thread(target=registry.get, args=(shells.CODEX,))
+    making.start()
+    assert going.wait(30)
+    assert registry.get(shells.COPILOT).key == shells.COPILOT
+    done.set()
+    making.join(30)
+    assert registry.get(shells.CODEX).key == shells.CODEX
 
 
 def test_a_key_that_comes_twice_is_refused() -> None:
