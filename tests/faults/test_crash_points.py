@@ -13,7 +13,7 @@ from lifecycle_core.testing import scenarios
 from tests.faults import conftest, incarnation, invariants, people, variants
 from tests.faults.trials import KILLED, Ground, Trial
 
-SAMPLED = {"sqlite": 1, "postgresql": 5}  # every so many points; odd, so that before and after take turns
+SAMPLED = {"sqlite": 3, "postgresql": 7}  # every so many points; odd, so that before and after take turns
 SET_UP = {"sqlite": 5, "postgresql": 13}
 SECOND = 4  # so often, the recovery is killed too
 HOUR_MS = 3_600_000
