@@ -34,15 +34,16 @@ class _Block:
     closed: bool = False
 
 
-def read(payloads_: Iterator[bytes], emit: Callable[[str], None]) -> ports.ModelAnswer:
+def read(events: Iterator[bytes], emit: Callable[[str], None]) -> tuple[ports.ModelAnswer, str]:
     """Read one answer from the data of its events; `emit` is given its text as it comes.
 
+    Returned beside it: all that its blocks say, also what is no part of the answer, however the words were cut.
     Raises `ports.ModelCallFailed`: STREAM_CLOSED when the stream ends before the message does.
     """
     reader = _Reader(emit)
-    for payload in payloads_:
+    for payload in events:
         if reader.add(payload):
-            return reader.answer()
+            return reader.answer(), reader.said()
     raise ports.ModelCallFailed("STREAM_CLOSED", "the stream ended before message_stop")
 
 
@@ -50,6 +51,7 @@ class _Reader:
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._text = payloads.Said(emit)
         self._blocks: dict[int, _Block] = {}
+        self._said: dict[tuple[int, str], list[str]] = {}
         self._usage: dict[str, int] = {}
         self._begun = False
         self._reason = ""
@@ -100,6 +102,11 @@ class _Reader:
         _check(answer)
         return answer
 
+    def said(self) -> str:
+        """Return every text of every block, each joined from its parts."""
+        texts = "\n".join("".join(parts) for parts in self._said.values())
+        return texts.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
     def _start(self, event: dict[str, Any]) -> None:
         index, content = event.get("index"), payloads.an_object(event.get("content_block"), "a block")
         kind = payloads.a_text(content.get("type"), "a block's type")
@@ -107,21 +114,30 @@ class _Reader:
             payloads.malformed("a block begins where or as none may")
         id, tool = (payloads.a_text(content.get(name), name) for name in ("id", "name"))
         self._blocks[index] = block = _Block(kind, id, tool)
+        self._hear(index, content)
         if kind == "text":
             self._text.add(payloads.a_text(content.get("text"), "text"))
         elif kind == "tool_use" and content.get("input"):
-            block.parts.append(json.dumps(payloads.an_object(content["input"], "input")))
+            block.parts.append(json.dumps(payloads.an_object(content["input"], "input"), ensure_ascii=False))
+            self._hear(index, {"partial_json": block.parts[0]})
 
     def _join(self, event: dict[str, Any]) -> None:
         block, delta = self._block(event), _delta(event)
         kind, name = DELTAS.get(payloads.a_text(delta.get("type"), "a delta's type"), ("", ""))
         if kind != block.kind:
             payloads.malformed("a part does not belong to its block")
+        self._hear(event["index"], delta)
         part = payloads.a_text(delta.get(name), name) if name else ""
         if kind == "text":
             self._text.add(part)
         elif part:
             block.parts.append(part)
+
+    def _hear(self, index: int, part: dict[str, Any]) -> None:
+        """Keep what a part says: a block that begins with some of a text has the rest of it under the same name."""
+        for name, text in part.items():
+            if name != "type" and isinstance(text, str):
+                self._said.setdefault((index, name), []).append(text)
 
     def _block(self, event: dict[str, Any]) -> _Block:
         block = self._blocks.get(event["index"]) if type(event.get("index")) is int else None

@@ -15,7 +15,7 @@ from lifecycle_core.providers.dsh import batch, mcp, prompts, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
 from lifecycle_core.providers.dsh.exchange import Broken, Ended, Gone, ModelAsked, ToolAsked
 from lifecycle_core.providers.dsh.harness import Harness
-from lifecycle_core.providers.dsh.upstream import Upstream, said
+from lifecycle_core.providers.dsh.upstream import Heard, Upstream
 
 log = logging.getLogger(__name__)
 
@@ -128,20 +128,22 @@ class DshSession:
     def _ask_model(self, asked: ModelAsked, carrier: ports.Carrier, secret: str) -> None:
         """Let the harness have an answer once it is whole and noted."""
         self._finish_batch(carrier)
-        wire: list[bytes] = []
+        attempts: list[Heard] = []
 
         def perform(emit: Callable[[str], None]) -> ports.ModelAnswer:
-            return batch.ours(self._upstream.ask(asked.body, secret, emit, wire), self._tools)
+            attempts.append(self._upstream.ask(asked.body, secret, emit))
+            return batch.ours(attempts[-1].answer, self._tools)
 
         answer = carrier.call_model(perform)
-        whole = b"".join(wire)
-        if carrier.holds_secret([whole.decode("utf-8", "replace"), said(whole)]):
+        heard = attempts[-1]
+        arguments = [call.arguments for call in heard.answer.calls]
+        if carrier.holds_secret([heard.wire.decode("utf-8", "replace"), heard.said, *arguments]):
             raise ProtocolBroken(
                 "the model's answer holds the agent's secret, which must not get into the session"
             )
         self._batch = batch.Batch(answer.calls)
         self._answers += 1
-        asked.reply.give(whole)
+        asked.reply.give(heard.wire)
 
     def _act(self, asked: ToolAsked, carrier: ports.Carrier) -> None:
         """Give a call its result; all calls of the answer run with the first that is asked for."""

@@ -1,7 +1,7 @@
 """Ask the agent's model on behalf of the harness, with the leased secret that the harness never holds."""
 
-import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from lifecycle_core.contract import ports
@@ -9,6 +9,15 @@ from lifecycle_core.providers import chat_completions, chat_failures, chat_strea
 from lifecycle_core.providers.dsh import messages_answer
 
 FORMAT: Final = "2023-06-01"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A whole answer: as we read it, as the server sent it, and every text in it joined from its parts."""
+
+    answer: ports.ModelAnswer
+    wire: bytes
+    said: str
 
 
 class Upstream:
@@ -20,11 +29,9 @@ class Upstream:
         self._url = chat_completions.endpoint(base_url, "/messages")
         self._line = chat_transport.Line()
 
-    def ask(
-        self, body: bytes, secret: str, emit: Callable[[str], None], wire: list[bytes]
-    ) -> ports.ModelAnswer:
-        """Ask once; `wire` is filled with the bytes of the answer. Raises `ports.ModelCallFailed`."""
-        wire.clear()
+    def ask(self, body: bytes, secret: str, emit: Callable[[str], None]) -> Heard:
+        """Ask once. Raises `ports.ModelCallFailed`."""
+        wire: list[bytes] = []
         headers = _headers(secret)
         with (
             chat_transport.calling(self._line),
@@ -35,24 +42,13 @@ class Upstream:
                 beginning = chat_transport.beginning(chunks)
                 raise chat_failures.of_response(response.status, response.headers, beginning, secret)
             copied = _copied(chat_transport.received(chunks), wire)
-            answer = messages_answer.read(chat_stream.events(copied), emit)
+            answer, said = messages_answer.read(chat_stream.events(copied), emit)
             chat_transport.drain(chunks, self._line)
-            return answer
+            return Heard(answer, b"".join(wire), said)
 
     def interrupt(self) -> None:
         """Free whoever waits in `ask`, at once, and fail every later call with ABORTED."""
         self._line.cut()
-
-
-def said(wire: bytes) -> str:
-    """Return all that the parts of a proper answer say, block by block, however the words were cut."""
-    blocks: dict[int, list[str]] = {}
-    for line in wire.splitlines():
-        event = json.loads(line.removeprefix(b"data:")) if line.startswith(b"data:") else {}
-        if event.get("type") == "content_block_delta":
-            parts = [str(part) for name, part in event["delta"].items() if name != "type"]
-            blocks.setdefault(event["index"], []).extend(parts)
-    return "\n".join("".join(parts) for parts in blocks.values())
 
 
 def _copied(chunks: Iterator[bytes], wire: list[bytes]) -> Iterator[bytes]:

@@ -165,6 +165,33 @@ def test_a_harness_that_does_not_reach_the_tools_does_not_open_a_session(
     assert not started.server.received
 
 
+@pytest.mark.parametrize("cut", [0, 5], ids=["whole", "split"])
+def test_a_secret_that_begins_with_its_block_never_gets_into_the_native_session(
+    desk: Start, cut: int
+) -> None:
+    def script(request: ChatRequest) -> Stream:
+        begin, *_, reason, end = messages.events(ANSWER, request, {})
+        block = {"type": "text", "text": f"It is {KEY[:cut]}"}
+        delta = {"type": "text_delta", "text": KEY[cut:]}
+        said = [
+            messages.event("content_block_start", index=0, content_block=block),
+            messages.event("content_block_delta", index=0, delta=delta).replace(
+                b'"delta": ', b'"delta":\ndata: '
+            ),
+            messages.event("content_block_stop", index=0),
+        ]
+        return Stream([begin, *said, reason, end])
+
+    started = desk(script)
+    session, carrier = started.open(), Leaving()
+    carrier.secrets = (KEY,)
+    (event,) = started.run(session, carrier=carrier).events
+    assert isinstance(event, ports.ProviderFailed)
+    assert "secret" in event.detail
+    log = storage.log(session._home, session.opaque_identity)  # type: ignore[attr-defined]
+    assert storage.held(log).answers == 0
+
+
 @pytest.mark.parametrize(
     "answer",
     [

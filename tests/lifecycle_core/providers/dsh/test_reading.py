@@ -23,7 +23,7 @@ WHOLE = Answer(
 
 def read(events: Sequence[bytes], said: list[str] | None = None) -> ports.ModelAnswer:
     emit = (said if said is not None else []).append
-    return messages_answer.read(chat_stream.events(events), emit)
+    return messages_answer.read(chat_stream.events(events), emit)[0]
 
 
 def code(events: Sequence[bytes]) -> str:
@@ -65,6 +65,41 @@ def test_a_proper_answer_arrives_whole_and_its_text_as_it_comes() -> None:
     assert len(said) > 1
     assert [(call.tool, call.arguments) for call in answer.calls] == [("one", {"a": "ü😀"}), ("two", {})]
     assert answer.usage["cached"] == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "deltas"),
+    [
+        ({"type": "text", "text": "my se"}, [{"type": "text_delta", "text": "cret"}]),
+        ({"type": "thinking", "thinking": "my se"}, [{"type": "thinking_delta", "thinking": "cret"}]),
+        ({"type": "thinking", "signature": "se"}, [{"type": "signature_delta", "signature": "cret"}]),
+        (
+            {"type": "thinking"},
+            [
+                {"type": "thinking_delta", "thinking": "my se"},
+                {"type": "signature_delta", "signature": "s"},
+                {"type": "thinking_delta", "thinking": "cret"},
+            ],
+        ),
+        ({"type": "redacted_thinking", "data": "secret"}, []),
+        ({"type": "tool_use", "id": "secret", "name": "t"}, []),
+        ({"type": "tool_use", "id": "c", "name": "t", "input": {"a": "secret"}}, []),
+        (CALL, [{"type": "input_json_delta", "partial_json": part} for part in ('{"a": "se', "cret")]),
+    ],
+)
+def test_what_a_block_says_is_joined_however_it_was_cut(
+    content: dict[str, Any], deltas: list[dict[str, Any]]
+) -> None:
+    events = message(*TEXT, *block(content, *deltas, index=1), stop="max_tokens")
+    _, said = messages_answer.read(chat_stream.events(events), lambda text: None)
+    assert "secret" in said
+
+
+def test_an_event_may_have_two_lines_of_data() -> None:
+    events = [event.replace(b'"delta": ', b'"delta":\ndata: ') for event in message(*TEXT)]
+    assert events != message(*TEXT)
+    answer, said = messages_answer.read(chat_stream.events(events), lambda text: None)
+    assert (answer.text, said) == ("Hi", "Hi")
 
 
 def test_an_answer_is_the_same_when_every_byte_comes_alone() -> None:
