@@ -3,11 +3,11 @@
 The engine has no clock, database or network of its own; all of that comes through these protocols.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 from uuid import UUID
 
 from lifecycle_core.contract.digests import Json
@@ -349,17 +349,6 @@ class Provider(Protocol):
 
     def dispose(self) -> None:
         """Close what the provider keeps open; idempotent."""
-
-
-@runtime_checkable
-class KeepsSessions(Protocol):
-    """Be a provider that keeps native sessions outside of the journal, so that a retirement has to tell it."""
-
-    def forget(self, tenant: str, affinity: str) -> None:
-        """Delete all native sessions of an affinity; harmless when repeated. To be called once its retirement is committed."""
-
-    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
-        """Delete the native sessions of all but these affinities, each with its tenant; harmless when repeated."""
 
 
 class CredentialLease(Protocol):

@@ -156,9 +156,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         while not reply.wait(KEEP_BUSY_SECONDS):
             self._chunk(keep_busy)
-        if reply.body is None:
-            self.close_connection = True
-            return
         self._chunk(reply.body)
         self.wfile.write(b"0\r\n\r\n")
 

@@ -10,13 +10,13 @@ from typing import Any
 
 
 class Reply:
-    """The one answer to a request; `None` drops the request."""
+    """The one answer to a request."""
 
     def __init__(self) -> None:
         self._given = threading.Event()
-        self.body: bytes | None = None
+        self.body = b""
 
-    def give(self, body: bytes | None) -> None:
+    def give(self, body: bytes) -> None:
         """Answer; the first answer stands."""
         if not self._given.is_set():
             self.body = body

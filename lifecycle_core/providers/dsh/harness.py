@@ -69,7 +69,7 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
     _client: Any
 
     def __init__(
-        self, home: Path, *, environment: Mapping[str, str], model: str, start_seconds: float, **options: Any
+        self, home: Path, *, environment: Mapping[str, str], model: str, start_seconds: float
     ) -> None:
         super().__init__(
             deepseek_harness.DeepSeekHarnessConfig(
@@ -82,7 +82,6 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
                 initialize_timeout_seconds=start_seconds,
                 request_timeout_seconds=start_seconds,
                 shutdown_timeout_seconds=SHUTDOWN_SECONDS,
-                **options,
             )
         )
         self._client = _Client(self._client.config, _command(), environment)

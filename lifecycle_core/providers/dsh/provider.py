@@ -1,10 +1,10 @@
 """Open or exactly restore sessions of the harness."""
 
+import contextlib
 import uuid
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers import chat_transport, shells
@@ -15,10 +15,6 @@ from lifecycle_core.providers.registry import Factory
 
 KEY: Final = "dsh-headless"
 UNPACKED: Final = ".runtime"
-ROUTES: Final = ("deepseek", "deepseek-official")
-# What an admitted configuration may say to the harness, and what in it is for others.
-OPTIONS: Final = ("max_tokens", "reasoning_effort")
-FOR_OTHERS: Final = ("credentialRef", "providerRoute", "baseURL")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,26 +42,10 @@ def create(configuration: Configuration) -> ports.Provider:
 
     Raises `errors.ConfigurationInvalid` for another version of the harness, or one that mounts more than it should.
     """
-    return DshHeadless(configuration) if release.is_installed() else NotInstalled(configuration)
+    return DshHeadless(configuration) if release.is_installed() else shells.Shell(KEY)
 
 
 FACTORY: Final = Factory(key=KEY, configuration=Configuration, create=create)
-
-
-class NotInstalled(shells.Shell):
-    """Refuse every session before any effect, and still forget those of a time when the extra was there."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        super().__init__(KEY)
-        self._storage = storage.Storage(configuration.storage)
-
-    def forget(self, tenant: str, affinity: str) -> None:
-        """Delete the native sessions of an affinity; harmless when repeated."""
-        self._storage.forget(tenant, affinity)
-
-    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
-        """Delete the native sessions of all but these affinities; harmless when repeated."""
-        self._storage.keep_only(known)
 
 
 class DshHeadless:
@@ -91,14 +71,6 @@ class DshHeadless:
         storage.log(self._storage.home(request.tenant, request.affinity), request.opaque_identity)
         return self._session(request, request.opaque_identity, restored=True)
 
-    def forget(self, tenant: str, affinity: str) -> None:
-        """Delete the native sessions of an affinity; harmless when repeated."""
-        self._storage.forget(tenant, affinity)
-
-    def keep_only(self, known: Iterable[tuple[str, str]]) -> None:
-        """Delete the native sessions of all but these affinities; harmless when repeated."""
-        self._storage.keep_only(known)
-
     def dispose(self) -> None:
         self._transport.close()
 
@@ -111,17 +83,21 @@ class DshHeadless:
 
         home = self._storage.home(request.tenant, request.affinity)
         upstream = Upstream(self._transport, request.route.base_url)
-        options = _options(request.route.configuration)
         composition.lay_out(home, request.instructions)
-        bridge = Bridge(request)
-        harness = Harness(
-            home,
-            environment=composition.environment(home, self._unpacked) | _given(home, bridge),
-            model=request.route.model,
-            start_seconds=self._configuration.start_seconds,
-            **options,
-        )
-        session = DshSession(
+        with contextlib.ExitStack() as undone:
+            bridge = Bridge(request)
+            undone.callback(bridge.close)
+            harness = Harness(
+                home,
+                environment=composition.environment(home, self._unpacked) | _given(home, bridge),
+                model=request.route.model,
+                start_seconds=self._configuration.start_seconds,
+            )
+            undone.callback(harness.close)
+            undone.callback(harness.kill)  # First: nobody waits for one that does not start.
+            harness.restore(identity) if restored else harness.start()
+            undone.pop_all()
+        return DshSession(
             identity,
             home=home,
             harness=harness,
@@ -130,12 +106,6 @@ class DshHeadless:
             tools=frozenset(spec.name for spec in request.tools),
             grace_ms=self._configuration.grace_ms,
         )
-        try:
-            harness.restore(identity) if restored else harness.start()
-        except BaseException:
-            session.dispose()
-            raise
-        return session
 
 
 def _given(home: Path, bridge: Bridge) -> dict[str, str]:
@@ -146,13 +116,3 @@ def _given(home: Path, bridge: Bridge) -> dict[str, str]:
         "DEEPSEEK_API_KEY": bridge.token,
         "DEEPSEEK_BASE_URL": bridge.model_url,
     }
-
-
-def _options(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the harness is told beside its model. Raises `errors.ConfigurationInvalid` for an unknown setting."""
-    unknown = sorted(set(configuration) - {*OPTIONS, *FOR_OTHERS})
-    if unknown:
-        raise errors.ConfigurationInvalid(detail=f"dsh-headless does not know the setting {unknown[0]}")
-    if configuration.get("providerRoute", ROUTES[0]) not in ROUTES:
-        raise errors.ConfigurationInvalid(detail=f"the provider route is none of {', '.join(ROUTES)}")
-    return {name: configuration[name] for name in OPTIONS if name in configuration}

@@ -154,6 +154,38 @@ def test_a_session_log_that_is_lost_makes_the_turn_uncertain(desk: Start) -> Non
     assert event.phase == "result"
 
 
+@pytest.mark.parametrize("fault", ["__init__", "start"])
+def test_a_session_that_cannot_be_opened_leaves_no_port_thread_or_process(
+    desk: Start, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    from lifecycle_core.providers.dsh.harness import Harness  # Only where the extra is installed.
+
+    bridges: list[Bridge] = []
+    processes: list[subprocess.Popen[str]] = []
+    make, start = Bridge.__init__, Harness.start
+
+    def made(bridge: Bridge, request: ports.SessionRequest) -> None:
+        make(bridge, request)
+        bridges.append(bridge)
+
+    def fails(harness: Harness, *given: Any, **options: Any) -> None:
+        if fault == "start":
+            start(harness)
+            processes.append(harness._client._proc)
+        raise RuntimeError("it does not start")
+
+    monkeypatch.setattr(Bridge, "__init__", made)
+    monkeypatch.setattr(Harness, fault, fails)
+    with pytest.raises(RuntimeError, match="it does not start"):
+        desk(lambda request: ANSWER).open()
+    (bridge,) = bridges
+    bridge._thread.join(5)
+    assert not bridge._thread.is_alive()
+    assert bridge._server.fileno() == -1
+    assert len(processes) == (fault == "start")
+    assert all(is_gone(process.pid) for process in processes)
+
+
 def test_a_harness_that_does_not_reach_the_tools_does_not_open_a_session(
     desk: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,9 +28,6 @@ def test_without_the_extra_every_session_is_refused_before_any_effect(
     for session in (absent.open, absent.restore):
         with pytest.raises(errors.ProviderNotImplemented):
             session(request())
-    assert isinstance(absent, ports.KeepsSessions)
-    absent.forget("default", "a")
-    absent.keep_only([])
     absent.dispose()
     assert not list(tmp_path.iterdir())
 
@@ -126,17 +123,3 @@ def test_a_configuration_that_makes_no_sense_is_refused(tmp_path: Path, given: d
     fields: dict[str, object] = {"storage": tmp_path}
     with pytest.raises(errors.ConfigurationInvalid):
         provider.Configuration(**(fields | given))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("setting", "fits"), [("max_tokens", True), ("providerRoute", True), ("temperature", False)]
-)
-def test_settings_of_an_agent_that_the_harness_does_not_know_are_refused(setting: str, fits: bool) -> None:
-    value = {"max_tokens": 100, "providerRoute": "deepseek"}.get(setting, 0.5)
-    if fits:
-        provider._options({setting: value})
-    else:
-        with pytest.raises(errors.ConfigurationInvalid):
-            provider._options({setting: value})
-    with pytest.raises(errors.ConfigurationInvalid):
-        provider._options({"providerRoute": "elsewhere"})

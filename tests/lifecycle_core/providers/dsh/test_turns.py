@@ -195,9 +195,8 @@ def test_every_call_has_a_result_of_its_own_and_what_nobody_offered_reaches_noth
     assert "NOT_FOUND" in told[5]
 
 
-def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(
-    desk: Start, headless: provider.DshHeadless, folder: Path
-) -> None:
+def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(desk: Start, folder: Path) -> None:
+    native = storage.Storage(folder)
     started = desk(lambda request: DONE)
     session = started.open()
     started.run(session)
@@ -209,18 +208,17 @@ def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(
         started.restore("../" + session.opaque_identity)
     with pytest.raises(LookupError):
         started.headless.restore(started.request(session.opaque_identity, tenant="another"))
-    headless.forget("default", "another")
-    headless.forget("another", started.affinity)
-    headless.keep_only([("default", started.affinity)])
-    storage.log(storage.Storage(folder).home("default", started.affinity), session.opaque_identity)
-    log = storage.log(storage.Storage(folder).home("default", started.affinity), session.opaque_identity)
+    native.forget("default", "another")
+    native.forget("another", started.affinity)
+    native.keep_only([("default", started.affinity)])
+    log = storage.log(native.home("default", started.affinity), session.opaque_identity)
     whole = log.read_text()
     log.write_text("{")
     with pytest.raises(LookupError):
         started.restore(session.opaque_identity)
     log.write_text(whole)
-    headless.keep_only([("another", started.affinity)])
-    headless.forget("default", started.affinity)
+    native.keep_only([("another", started.affinity)])
+    native.forget("default", started.affinity)
     with pytest.raises(LookupError):
         started.restore(session.opaque_identity)
 
