@@ -100,20 +100,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = self.headers.get("content-length", "")
+        if not self._is_ours():
+            self._turn_away(401)
+            return
         if not length.isdecimal() or int(length) > BODY_BYTES:
-            self.close_connection = True
-            self._end(413)
+            self._turn_away(413)
             return
         body = self.rfile.read(int(length))
         match self.path:
-            case _ if not self._is_ours():
-                self._end(401)
             case path if path == MODEL_PATH:
                 self._ask_model(body)
             case path if path == TOOLS_PATH:
                 self._ask_tools(body)
             case _:
                 self._end(404)
+
+    def _turn_away(self, status: int) -> None:
+        """Answer without a look at the body, which nobody can tell from a next request then."""
+        self.close_connection = True
+        self._end(status)
 
     def _is_ours(self) -> bool:
         """Tell whether the client showed the token, as the key of the model or as that of the tools."""
@@ -142,6 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _end(self, status: int, body: bytes = b"") -> None:
         self.send_response_only(status)
+        if self.close_connection:
+            self.send_header("connection", "close")
         if body:
             self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

@@ -1,6 +1,7 @@
 """What the harness can reach, asked as the harness would ask: only with the token, only what was admitted."""
 
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from lifecycle_core.contract import ports
 from lifecycle_core.providers.dsh import mcp
-from lifecycle_core.providers.dsh.bridge import Bridge
+from lifecycle_core.providers.dsh.bridge import BODY_BYTES, MODEL_PATH, Bridge
 from lifecycle_core.providers.dsh.exchange import Broken, ModelAsked, ToolAsked
 from tests.lifecycle_core.providers.dsh.conftest import MODEL, TOOLS
 
@@ -66,6 +67,14 @@ def test_nothing_is_done_for_whoever_has_not_the_token(bridge: Bridge, token: by
     assert ask(bridge, PROPER, token=token).status_code == 401
     assert httpx.post(bridge.tools_url, json={}).status_code == 401
     assert bridge.inbox.empty()
+
+
+def test_whoever_has_not_the_token_is_turned_away_before_a_body_is_read(bridge: Bridge) -> None:
+    head = f"POST {MODEL_PATH} HTTP/1.1\r\ncontent-length: {BODY_BYTES}\r\nx-api-key: %b\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", bridge._server.server_address[1]), timeout=5) as stranger:
+        stranger.sendall(head % b"another")
+        answer = stranger.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 401 ")
 
 
 def test_two_sessions_have_two_tokens(bridge: Bridge) -> None:
