@@ -55,4 +55,4 @@ def _in_order(tools: Any) -> Any:
 
 def _names(tools: Any) -> str:
     found: Sequence[Any] = tools if isinstance(tools, list) else ()
-    return ", ".join(str(tool.get("name")) for tool in found if isinstance(tool, dict))[:200] or "none"
+    return ", ".join(str(tool.get("name")) for tool in found if isinstance(tool, dict)) or "none"

@@ -20,7 +20,6 @@ PROVIDER: Final = "deepseek-official"
 # that names a folder of this machine could not be restored on another one.
 NOWHERE: Final = "/"
 SHUTDOWN_SECONDS: Final = 5.0
-DETAIL_CHARACTERS: Final = 500
 
 
 class _Client(deepseek_harness.HarnessClient):  # type: ignore[misc]  # the SDK has no types
@@ -106,7 +105,7 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
         try:
             result = deepseek_harness.Session(self, identity).run(text)
         except Exception as fault:  # noqa: BLE001  (whatever ends the conversation with the process ends the turn)
-            inbox.put(Gone(f"{type(fault).__name__}: {fault}"[:DETAIL_CHARACTERS]))
+            inbox.put(Gone(f"{type(fault).__name__}: {fault}"))
         else:
             inbox.put(Ended(_problem(result.events)))
 
@@ -122,4 +121,4 @@ def _problem(events: Sequence[Mapping[str, Any]]) -> str:
     reason = ends[-1]["data"]["reason"] if ends else {}
     if reason.get("kind") != "error":
         return ""
-    return str((reason.get("error") or {}).get("message", "no reason given"))[:DETAIL_CHARACTERS]
+    return str((reason.get("error") or {}).get("message", "no reason given"))

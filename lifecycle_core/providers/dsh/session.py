@@ -4,8 +4,8 @@ Every answer of a model is whole, strict and noted before the harness sees any o
 own log before it asks for the first of them. So whatever dies where, the journal and the native session tell the same story.
 """
 
-import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +13,14 @@ from lifecycle_core.contract import ports
 from lifecycle_core.providers import chat_failures
 from lifecycle_core.providers.dsh import batch, mcp, prompts, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
-from lifecycle_core.providers.dsh.exchange import Broken, Ended, Gone, ModelAsked, ToolAsked
+from lifecycle_core.providers.dsh.exchange import Broken, Ended, Gone, Item, ModelAsked, ToolAsked
 from lifecycle_core.providers.dsh.harness import Harness
 from lifecycle_core.providers.dsh.upstream import Heard, Upstream
 
-log = logging.getLogger(__name__)
-
+DETAIL_CHARACTERS: Final = 1000
 CANCELLED: Final = ports.ModelCallFailed("ABORTED", "the call was cancelled")
+
+type Fault = ports.ProviderFailed | ports.ProcessExited | ports.ProviderUncertain
 
 
 class ProtocolBroken(Exception):
@@ -66,13 +67,13 @@ class DshSession:
             self._begin(turn)
             self._serve(carrier, material.get("secret", ""))
         except ports.ModelCallFailed as failure:
-            carrier.emit(chat_failures.native(failure))
+            self._report(carrier, chat_failures.native(failure))
         except ProtocolBroken as broken:
-            carrier.emit(ports.ProviderFailed(code="PROVIDER_PROTOCOL_ERROR", detail=str(broken)))
+            self._report(carrier, ports.ProviderFailed(code="PROVIDER_PROTOCOL_ERROR", detail=str(broken)))
         except ProcessGone as gone:
-            carrier.emit(ports.ProcessExited(detail=str(gone)))
+            self._report(carrier, ports.ProcessExited(detail=str(gone)))
         except storage.LogDamaged as damaged:
-            carrier.emit(ports.ProviderUncertain(phase="startup", detail=str(damaged)))
+            self._report(carrier, ports.ProviderUncertain(phase="startup", detail=str(damaged)))
         else:
             carrier.emit(ports.TurnEnded())
         finally:
@@ -91,6 +92,11 @@ class DshSession:
         self._harness.kill()
         self._harness.close()
         self._bridge.close()
+
+    def _report(self, carrier: ports.Carrier, fault: Fault) -> None:
+        """Emit what went wrong, without the token of the bridge: the harness may have it in whatever it says."""
+        detail = fault.detail.replace(self._bridge.token, "[REDACTED]")
+        carrier.emit(replace(fault, detail=detail[:DETAIL_CHARACTERS]))
 
     def _begin(self, turn: ports.TurnInput) -> None:
         self._before = self._held()
@@ -117,10 +123,8 @@ class DshSession:
                     self._ask_model(item, carrier, secret)
                 case ToolAsked():
                     self._act(item, carrier)
-                case Broken():
-                    raise ProtocolBroken(item.detail)
-                case Gone():
-                    raise ProcessGone(item.detail.replace(self._bridge.token, "[REDACTED]"))
+                case Broken() | Gone():
+                    _check_end(item)
                 case Ended():
                     self._end(item, carrier)
                     return
@@ -161,10 +165,12 @@ class DshSession:
 
     def _put_off(self, first: ToolAsked) -> None:
         """Tell the harness that its calls wait, until it has nothing more to ask: so its log tells what is so."""
-        item: object = first
+        item: Item = first
         while isinstance(item, ToolAsked) and not self._cancelled:
             item.reply.give(mcp.told(item, prompts.PUT_OFF, ok=True))
             item = self._bridge.inbox.get()
+        if not self._cancelled:
+            _check_end(item)
 
     def _finish_batch(self, carrier: ports.Carrier) -> None:
         """See to it that every call of the last answer has its one result before anything else is asked."""
@@ -194,4 +200,12 @@ class DshSession:
             if storage.held(path).answers < self._before.answers + self._answers:
                 raise storage.LogDamaged("an answer is missing in the session log")
         except (LookupError, storage.LogDamaged, OSError) as fault:
-            carrier.emit(ports.ProviderUncertain(phase="result", detail=str(fault)))
+            self._report(carrier, ports.ProviderUncertain(phase="result", detail=str(fault)))
+
+
+def _check_end(item: Item) -> None:
+    """Raise what an item says that ends a turn before its time: `ProtocolBroken` or `ProcessGone`."""
+    if isinstance(item, Broken):
+        raise ProtocolBroken(item.detail)
+    if isinstance(item, Gone):
+        raise ProcessGone(item.detail)
