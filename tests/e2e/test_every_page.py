@@ -14,6 +14,9 @@ from tests.e2e.puppet import Puppet
 from tests.e2e.rest import Rest
 from tests.harness.demo import Demo
 
+# The content scrolls inside its frame; a document that scrolls too would carry the frame away.
+DOCUMENT_SCROLLS = """() => document.querySelector("main.main") !== null
+    && document.documentElement.scrollHeight > document.documentElement.clientHeight"""
 SERIOUS = frozenset({"serious", "critical"})
 LOOKS = {
     "english-light": {"locale": "en-GB", "color_scheme": "light"},
@@ -74,8 +77,11 @@ def beyond_a_phone(page: Page) -> list[str]:
     """Return what a page would hide beside the narrowest screen that it has to work on."""
     page.set_viewport_size(PHONE)
     width = page.evaluate("() => document.documentElement.scrollWidth")
+    tall = page.evaluate(DOCUMENT_SCROLLS)
     page.set_viewport_size(DESK)
-    return [] if width <= PHONE["width"] else [f"is {width} wide"]
+    tall = tall or page.evaluate(DOCUMENT_SCROLLS)
+    wide = [] if width <= PHONE["width"] else [f"is {width} wide"]
+    return [*wide, *(["scrolls away under its frame"] if tall else [])]
 
 
 def test_axe_would_find_what_shuts_people_out(page: Page) -> None:

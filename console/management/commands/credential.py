@@ -53,7 +53,8 @@ class Command(base.ConsoleCommand):
     def rotate(self, actor: Actor) -> None:
         """Encrypt everything anew and name what no key opens."""
         rotated = credentials.rotate(actor)
-        self.stdout.write(f"Encrypted {rotated.sealed} secrets with the newest key.")
+        secrets = "secret" if rotated.sealed == 1 else "secrets"
+        self.stdout.write(f"Encrypted {rotated.sealed} {secrets} with the newest key.")
         if rotated.unreadable:
             raise CommandError(f"No key opens {', '.join(rotated.unreadable)}: set them again.")
 
