@@ -18,6 +18,7 @@ def bench(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.soak
 def test_every_figure_is_one_json_object_on_a_line_for_both_databases() -> None:
     figures: list[dict[str, Any]] = [json.loads(line) for line in bench("--json").splitlines()]
     assert all({"name", "value", "unit", "database"} <= figure.keys() for figure in figures)

@@ -13,8 +13,8 @@ from lifecycle_core.testing import scenarios
 from tests.faults import conftest, incarnation, invariants, people, variants
 from tests.faults.trials import KILLED, Ground, Trial
 
-SAMPLED = {"sqlite": 3, "postgresql": 7}  # every so many points; odd, so that before and after take turns
-SET_UP = {"sqlite": 5, "postgresql": 13}
+SAMPLED = {"sqlite": 3, "postgresql": 21}  # every so many points; odd, so that before and after take turns
+SET_UP = {"sqlite": 9, "postgresql": 27}
 SECOND = 4  # so often, the recovery is killed too
 HOUR_MS = 3_600_000
 SPREAD = 7  # so the points of the recoveries are met in no order, and all in the end

@@ -53,6 +53,7 @@ def listens(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.soak
 def test_what_waited_when_the_server_was_killed_waits_again_and_is_decided(place: Place) -> None:
     with consoles.closing(place.start()) as console:
         waited, ports = console.until(lambda: open_requests(console)), consoles.ports(place.data)
