@@ -8,10 +8,10 @@ ARGS =
 demo: ready
 	exec $(PYTHON) manage.py demo $(ARGS)
 
-# Everything on SQLite; what touches the database again on PostgreSQL; the journeys in a browser. Two at a time.
+# Everything on SQLite; what touches the database again on PostgreSQL; the journeys in a browser. All at once.
 test: ready
-	@echo "Testing on SQLite, on PostgreSQL and in a browser, two at a time. Each prints when it ends."
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-sqlite test-postgresql test-browser
+	@echo "Testing on SQLite, on PostgreSQL and in a browser, all at once. Each prints when it ends."
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target test-sqlite test-postgresql test-browser
 test-sqlite: ready
 	$(PYTEST) --ignore=tests/e2e $(ARGS)
 test-postgresql: ready
