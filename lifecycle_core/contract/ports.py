@@ -218,9 +218,8 @@ class ToolResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Begin:
-    """Start the first turn of an episode. `instructions` is the admitted system text, `input` the action's input."""
+    """Start the first turn of an episode; `input` is the action's. The system text came with the session's request."""
 
-    instructions: str
     purpose: str
     input: Json
 
@@ -532,7 +531,7 @@ class Question:
 
 
 class Journal(Protocol):
-    """Keep the facts. Every method is its own short transaction; reads see the latest commit.
+    """Keep the facts. Every method is a short transaction, its own or a part of the one around it; reads see the latest commit.
 
     All raise `errors.NotFound` for an identity that is not there.
     """

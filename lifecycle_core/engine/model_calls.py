@@ -13,7 +13,7 @@ from lifecycle_core.engine.output import Folder
 
 type Perform = Callable[[Callable[[str], None]], ModelAnswer]
 
-# One 256th to 256 of them, so that invocations that were refused together do not come back together.
+# Up to a quarter of the pause more, in this many steps by the invocation, so that those refused together come back apart.
 SPREAD: Final = 256
 
 

@@ -41,10 +41,8 @@ class OpenFailed(Exception):
 
 def begin(episode: Episode, outcome: Turn, lease: CredentialLease | None) -> bool:
     """Run the first turn of an episode; tell whether a call waits for people."""
-    agent = episode.agent
-    action = agent.actions[episode.record.action]
-    dispatched = episode.record.dispatch["input"]
-    first = Begin(instructions=agent.instructions, purpose=action.purpose, input=dispatched)
+    action = episode.agent.actions[episode.record.action]
+    first = Begin(purpose=action.purpose, input=episode.record.dispatch["input"])
     return _run(episode, outcome, first, lease)
 
 

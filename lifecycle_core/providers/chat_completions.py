@@ -4,7 +4,6 @@ import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpcore
 
@@ -75,18 +74,19 @@ class ChatCompletions:
 
     def open(self, request: ports.SessionRequest) -> chat_session.ChatSession:
         """Open a fresh chat. Raises `errors.ConfigurationInvalid` for a route that cannot be used."""
-        return chat_session.ChatSession(chat_session.fresh_identity(), (), self._model(request))
+        return chat_session.opened(request, self._model(request))
 
     def restore(self, request: ports.SessionRequest) -> chat_session.ChatSession:
         """Restore a chat from its kept messages. Raises `LookupError` where they are not those of a chat."""
-        chat_session.check_restorable(request)
-        return chat_session.ChatSession(request.opaque_identity, request.messages, self._model(request))
+        return chat_session.restored(request, self._model(request))
 
     def dispose(self) -> None:
         self._transport.close()
 
     def _model(self, request: ports.SessionRequest) -> HttpModel:
-        return HttpModel(self._transport, endpoint(request.route.base_url), request)
+        return HttpModel(
+            self._transport, chat_transport.endpoint(request.route.base_url, "/chat/completions"), request
+        )
 
 
 def create(configuration: Configuration) -> ChatCompletions:
@@ -95,20 +95,6 @@ def create(configuration: Configuration) -> ChatCompletions:
 
 
 FACTORY: Final = Factory(key=KEY, configuration=Configuration, create=create)
-
-
-def endpoint(base_url: str, path: str = "/chat/completions") -> str:
-    """Return where a path of a model server is. Raises `errors.ConfigurationInvalid`."""
-    parts = urlsplit(base_url)
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.username
-        or parts.query
-        or parts.fragment
-    ):
-        raise errors.ConfigurationInvalid(detail="the base URL is no plain http or https URL")
-    return base_url.rstrip("/") + path
 
 
 def _headers(secret: str) -> list[tuple[str, str]]:

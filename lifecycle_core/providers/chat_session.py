@@ -30,11 +30,6 @@ class ProtocolBroken(Exception):
     """What the model or the engine gave cannot be a part of a chat."""
 
 
-def fresh_identity() -> str:
-    """Return the identity of a session that nobody has used yet."""
-    return f"chat-{uuid.uuid4().hex}"
-
-
 def check_restorable(request: ports.SessionRequest) -> None:
     """Raise `LookupError` unless the request names a chat and holds its messages.
 
@@ -49,12 +44,24 @@ def check_restorable(request: ports.SessionRequest) -> None:
     chat_messages.open_calls(request.messages)
 
 
+def opened(request: ports.SessionRequest, model: Model) -> "ChatSession":
+    """Return a fresh chat."""
+    return ChatSession(f"chat-{uuid.uuid4().hex}", request, model)
+
+
+def restored(request: ports.SessionRequest, model: Model) -> "ChatSession":
+    """Return exactly the chat that a request names. Raises `LookupError` where its messages are not those of a chat."""
+    check_restorable(request)
+    return ChatSession(request.opaque_identity, request, model)
+
+
 class ChatSession:
     """Be one chat."""
 
-    def __init__(self, opaque_identity: str, messages: Sequence[bytes], model: Model) -> None:
+    def __init__(self, opaque_identity: str, request: ports.SessionRequest, model: Model) -> None:
         self._opaque_identity = opaque_identity
-        self._messages = list(messages)
+        self._instructions = request.instructions
+        self._messages = list(request.messages)
         self._model = model
 
     @property
@@ -93,7 +100,7 @@ class ChatSession:
 
     def _begin(self, turn: ports.Begin, carrier: ports.Carrier) -> None:
         if not self._messages:
-            self._keep(chat_messages.system(turn.instructions), carrier)
+            self._keep(chat_messages.system(self._instructions), carrier)
         # A chat that earlier episodes used may end in calls that got no result; servers refuse unanswered
         # calls.
         for call_id, tool in chat_messages.open_calls(self._messages).items():

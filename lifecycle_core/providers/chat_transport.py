@@ -15,10 +15,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpcore
 
-from lifecycle_core.contract import ports
+from lifecycle_core.contract import errors, ports
 
 FAILURES: Final = (
     httpcore.ConnectionNotAvailable,
@@ -152,6 +153,20 @@ class Transport:
     def close(self) -> None:
         """Close the connections; idempotent."""
         self._pool.close()
+
+
+def endpoint(base_url: str, path: str) -> str:
+    """Return where a path of a model server is. Raises `errors.ConfigurationInvalid`."""
+    parts = urlsplit(base_url)
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.username
+        or parts.query
+        or parts.fragment
+    ):
+        raise errors.ConfigurationInvalid(detail="the base URL is no plain http or https URL")
+    return base_url.rstrip("/") + path
 
 
 def sendable(secret: str) -> str:

@@ -44,12 +44,11 @@ class InProcessProvider:
         self._respond = respond
 
     def open(self, request: ports.SessionRequest) -> chat_session.ChatSession:
-        return chat_session.ChatSession(chat_session.fresh_identity(), (), self._model(request))
+        return chat_session.opened(request, self._model(request))
 
     def restore(self, request: ports.SessionRequest) -> chat_session.ChatSession:
         """Restore a chat from its kept messages. Raises `LookupError` where they are not those of a chat."""
-        chat_session.check_restorable(request)
-        return chat_session.ChatSession(request.opaque_identity, request.messages, self._model(request))
+        return chat_session.restored(request, self._model(request))
 
     def dispose(self) -> None:
         """Keep nothing, so give nothing back."""

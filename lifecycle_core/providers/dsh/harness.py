@@ -12,7 +12,7 @@ from typing import Any, Final
 import deepseek_harness
 import deepseek_harness.errors
 
-from lifecycle_core.providers.dsh import composition, launcher, release
+from lifecycle_core.providers.dsh import launcher, mounts, release
 from lifecycle_core.providers.dsh.exchange import Ended, Gone, Inbox
 
 PROVIDER: Final = "deepseek-official"
@@ -75,9 +75,9 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
                 provider=PROVIDER,
                 model=model,
                 cwd=NOWHERE,
-                runtime_cwd=str(home / composition.WORK),
+                runtime_cwd=str(home / mounts.WORK),
                 dsh_home=str(home),
-                profile=composition.PROFILE,
+                profile=mounts.PROFILE,
                 initialize_timeout_seconds=start_seconds,
                 request_timeout_seconds=start_seconds,
                 shutdown_timeout_seconds=SHUTDOWN_SECONDS,
@@ -112,7 +112,7 @@ class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SD
 
 def _command() -> list[str]:
     start = [sys.executable, "-I", "-S", str(Path(launcher.__file__)), str(os.getpid())]
-    return [*start, str(release.runtime()), "--profile", composition.PROFILE]
+    return [*start, str(release.runtime()), "--profile", mounts.PROFILE]
 
 
 def _problem(events: Sequence[Mapping[str, Any]]) -> str:

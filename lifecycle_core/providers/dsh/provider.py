@@ -8,7 +8,7 @@ from typing import Final
 
 from lifecycle_core.contract import errors, ports
 from lifecycle_core.providers import chat_transport, shells
-from lifecycle_core.providers.dsh import composition, release, storage
+from lifecycle_core.providers.dsh import mounts, release, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
 from lifecycle_core.providers.dsh.upstream import Upstream
 from lifecycle_core.providers.registry import Factory
@@ -57,7 +57,7 @@ class DshHeadless:
         release.check()
         configuration.storage.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._unpacked = configuration.unpacked or configuration.storage / UNPACKED
-        composition.check(release.runtime(), configuration.storage, self._unpacked)
+        mounts.check(release.runtime(), configuration.storage, self._unpacked)
         self._configuration = configuration
         self._storage = storage.Storage(configuration.storage)
         self._transport = chat_transport.Transport(idle=configuration.idle_seconds, connect=5.0)
@@ -83,13 +83,13 @@ class DshHeadless:
 
         home = self._storage.home(request.tenant, request.affinity)
         upstream = Upstream(self._transport, request.route.base_url)
-        composition.lay_out(home, request.instructions)
+        mounts.lay_out(home, request.instructions)
         with contextlib.ExitStack() as undone:
             bridge = Bridge(request)
             undone.callback(bridge.close)
             harness = Harness(
                 home,
-                environment=composition.environment(home, self._unpacked) | _given(home, bridge),
+                environment=mounts.environment(home, self._unpacked) | _given(home, bridge),
                 model=request.route.model,
                 start_seconds=self._configuration.start_seconds,
             )
@@ -111,7 +111,7 @@ class DshHeadless:
 def _given(home: Path, bridge: Bridge) -> dict[str, str]:
     """Return what the rows of the profile read from the environment of the harness."""
     return {
-        "ADMITTED_INSTRUCTIONS": str(home / composition.INSTRUCTIONS),
+        "ADMITTED_INSTRUCTIONS": str(home / mounts.INSTRUCTIONS),
         "BRIDGE_URL": bridge.tools_url,
         "DEEPSEEK_API_KEY": bridge.token,
         "DEEPSEEK_BASE_URL": bridge.model_url,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lifecycle_core.contract import digests
-from lifecycle_core.providers.dsh import composition
+from lifecycle_core.providers.dsh import mounts
 from lifecycle_core.providers.dsh.admitted import PREFIX
 
 IDENTITY: Final = re.compile(r"session-[0-9a-f]{32}")
@@ -61,7 +61,7 @@ class Storage:
 
     def files(self) -> dict[str, Path]:
         """Return every session log, by its path below the root."""
-        found = self.root.glob(f"*/{composition.SESSIONS}/*/*/{LOG}")
+        found = self.root.glob(f"*/{mounts.SESSIONS}/*/*/{LOG}")
         return {
             str(path.relative_to(self.root)): path for path in found if HOME.fullmatch(path.parents[3].name)
         }
@@ -71,7 +71,7 @@ def log(home: Path, identity: str) -> Path:
     """Return the log of exactly this session. Raises `LookupError`."""
     if not IDENTITY.fullmatch(identity):
         raise LookupError("no session of the harness has this identity")
-    found = list((home / composition.SESSIONS).glob(f"*/{identity}/{LOG}"))
+    found = list((home / mounts.SESSIONS).glob(f"*/{identity}/{LOG}"))
     if len(found) != 1:
         raise LookupError("the native session is not there")
     return found[0]

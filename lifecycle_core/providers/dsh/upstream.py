@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lifecycle_core.contract import ports
-from lifecycle_core.providers import chat_completions, chat_failures, chat_stream, chat_transport
+from lifecycle_core.providers import chat_failures, chat_stream, chat_transport
 from lifecycle_core.providers.dsh import messages_answer
 
 FORMAT: Final = "2023-06-01"
@@ -26,7 +26,7 @@ class Upstream:
     def __init__(self, transport: chat_transport.Transport, base_url: str) -> None:
         """Take the agent's base URL. Raises `errors.ConfigurationInvalid` where it is none."""
         self._transport = transport
-        self._url = chat_completions.endpoint(base_url, "/messages")
+        self._url = chat_transport.endpoint(base_url, "/messages")
         self._line = chat_transport.Line()
 
     def ask(self, body: bytes, secret: str, emit: Callable[[str], None]) -> Heard:

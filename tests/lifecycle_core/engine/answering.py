@@ -15,6 +15,8 @@ from uuid import UUID
 
 import django
 
+from tests.harness import statements
+
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
     from multiprocessing.synchronize import Barrier
@@ -121,14 +123,8 @@ def without_comparison() -> None:
     from lifecycle_core.journal.projections import calls, inputs
 
     setattr(cases, "_is_repeated", lambda *given: False)  # noqa: B010
-    _replace(inputs, "ANSWERED", " AND state = 'pending'", "")
-    _replace(calls, "COMPLETED", " AND state <> 'settled'", "")
-
-
-def _replace(module: Any, name: str, part: str, by: str) -> None:
-    text = getattr(module, name).postgresql.decode()
-    assert part in text
-    setattr(module, name, type(getattr(module, name))(text.replace(part, by)))
+    statements.replace(inputs, "ANSWERED", " AND state = 'pending'", "")
+    statements.replace(calls, "COMPLETED", " AND state <> 'settled'", "")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from lifecycle_core.testing.carriers import MemoryCarrier
 from lifecycle_core.testing.model_server import ModelServer
 
 KEY = "synthetic-key-0123456789"
-BEGIN = ports.Begin(instructions="You test.", purpose="Test it.", input={"n": 1})
+BEGIN = ports.Begin(purpose="Test it.", input={"n": 1})
 
 
 class Listening(MemoryCarrier):
@@ -39,7 +39,7 @@ class Chat:
         route = ports.ModelRoute(model="test", base_url=self.server.base_url, configuration={})
         return ports.SessionRequest(
             affinity="",
-            instructions="",
+            instructions="You test.",
             opaque_identity=opaque_identity,
             route=route,
             tools=(),

@@ -34,11 +34,11 @@ class Work:
         self.provider = InProcessProvider(answers.in_process(scenarios.script))
         route = ports.ModelRoute(model=self.agent.model, base_url="", configuration={})
         self.request = ports.SessionRequest(
-            affinity="", instructions="", opaque_identity="", route=route, tools=()
+            affinity="", instructions=self.agent.instructions, opaque_identity="", route=route, tools=()
         )
         self.carrier = MemoryCarrier({name: self.tool(name) for name in ("files_list", "files_read")})
         self.session = self.provider.open(self.request)
-        self._run(ports.Begin(instructions=self.agent.instructions, purpose=self.action.purpose, input=input))
+        self._run(ports.Begin(purpose=self.action.purpose, input=input))
 
     def tool(self, name: str) -> Callable[[dict[str, Json]], Json]:
         tool = catalogue.find(name)

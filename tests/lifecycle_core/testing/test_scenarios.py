@@ -235,14 +235,16 @@ def test_a_server_finds_the_script_of_an_agent_by_its_model_or_its_instructions(
 ) -> None:
     provider = ChatCompletions()
     route = ports.ModelRoute(model=model, base_url=served.base_url, configuration={})
-    session = provider.open(
-        ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
-    )
     instructions = definitions()["release-notes"].instructions
+    session = provider.open(
+        ports.SessionRequest(
+            affinity="", instructions=instructions, opaque_identity="", route=route, tools=()
+        )
+    )
     carrier = MemoryCarrier()
     with pytest.raises(ports.TurnSuspended):
         session.run(
-            ports.Begin(instructions=instructions, purpose="p", input={"version": "2.4.0"}),
+            ports.Begin(purpose="p", input={"version": "2.4.0"}),
             carrier,
             {"secret": "key"},
         )
@@ -255,10 +257,10 @@ def test_an_agent_without_a_script_is_told_so(served: ModelServer) -> None:
     provider = ChatCompletions()
     route = ports.ModelRoute(model="m", base_url=served.base_url, configuration={})
     session = provider.open(
-        ports.SessionRequest(affinity="", instructions="", opaque_identity="", route=route, tools=())
+        ports.SessionRequest(affinity="", instructions="?", opaque_identity="", route=route, tools=())
     )
     carrier = MemoryCarrier()
-    session.run(ports.Begin(instructions="?", purpose="p", input={}), carrier, {"secret": "key"})
+    session.run(ports.Begin(purpose="p", input={}), carrier, {"secret": "key"})
     provider.dispose()
     assert "no script" in carrier.text
 

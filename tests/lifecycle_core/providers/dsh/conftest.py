@@ -16,7 +16,7 @@ from lifecycle_core.testing.model_server import ModelServer
 
 KEY = "synthetic-key-0123456789"
 MODEL = "deepseek-chat"
-BEGIN = ports.Begin(instructions="You test.", purpose="Test it.", input={"n": 1})
+BEGIN = ports.Begin(purpose="Test it.", input={"n": 1})
 OBJECT: dict[str, Json] = {"type": "object"}
 
 # What the runtime unpacks of itself, once for all tests.

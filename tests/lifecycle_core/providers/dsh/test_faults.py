@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lifecycle_core.contract import ports
-from lifecycle_core.providers.dsh import composition, prompts, storage
+from lifecycle_core.providers.dsh import mounts, prompts, storage
 from lifecycle_core.providers.dsh.bridge import Bridge
 from lifecycle_core.providers.dsh.exchange import Broken, Ended, Gone, Inbox, Item, ModelAsked, ToolAsked
 from lifecycle_core.providers.dsh.upstream import Heard
@@ -30,7 +30,7 @@ class Written:
     """A harness that asks for what is written down, and has its one answer in its log."""
 
     def __init__(self, home: Path, items: Sequence[Item]) -> None:
-        self._log = home / composition.SESSIONS / "x" / IDENTITY / storage.LOG
+        self._log = home / mounts.SESSIONS / "x" / IDENTITY / storage.LOG
         self._items = items
 
     def begin(self, identity: str, text: str, inbox: Inbox) -> None:

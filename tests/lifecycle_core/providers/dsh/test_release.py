@@ -7,7 +7,7 @@ import pytest
 
 from lifecycle_core.application import bootstrap
 from lifecycle_core.contract import errors, ports
-from lifecycle_core.providers.dsh import composition, provider, release
+from lifecycle_core.providers.dsh import mounts, provider, release
 from tests.lifecycle_core.providers.dsh.conftest import MODEL, UNPACKED, needs_harness
 
 
@@ -60,8 +60,8 @@ def test_another_version_is_refused_when_the_provider_starts(
 
 @needs_harness
 def test_the_runtime_mounts_the_rows_of_the_profile_and_no_tool_of_its_own(tmp_path: Path) -> None:
-    composition.check(release.runtime(), tmp_path, UNPACKED)
-    names = [line.split("'")[1] for line in composition.expected().splitlines() if "name: '" in line]
+    mounts.check(release.runtime(), tmp_path, UNPACKED)
+    names = [line.split("'")[1] for line in mounts.expected().splitlines() if "name: '" in line]
     ambient = (
         "/dsh-tool-",
         "skill",
@@ -81,10 +81,10 @@ def test_the_runtime_mounts_the_rows_of_the_profile_and_no_tool_of_its_own(tmp_p
 
 @needs_harness
 def test_a_runtime_that_mounts_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = composition.rows()
-    monkeypatch.setattr(composition, "expected", lambda: rows.partition("- insert:\n")[2])
+    rows = mounts.rows()
+    monkeypatch.setattr(mounts, "expected", lambda: rows.partition("- insert:\n")[2])
     with pytest.raises(errors.ConfigurationInvalid):
-        composition.check(release.runtime(), tmp_path, UNPACKED)
+        mounts.check(release.runtime(), tmp_path, UNPACKED)
 
 
 @needs_harness
@@ -96,23 +96,23 @@ def test_a_layer_that_lies_in_the_home_is_removed_and_would_be_noticed(
     home.mkdir()
     (home / "cordis.patch.yml").write_text(layer)
     (home / "sessions").mkdir()
-    composition.lay_out(home, "You test.")
+    mounts.lay_out(home, "You test.")
     assert sorted(path.name for path in home.iterdir()) == [
         "instructions.txt",
         "profiles",
         "sessions",
         "work",
     ]
-    lay_out = composition.lay_out
+    lay_out = mounts.lay_out
 
     def with_layer(home: Path, instructions: str) -> None:
         lay_out(home, instructions)
         with (home / "profiles" / "lifecycle" / "cordis.patch.yml").open("a") as patch:
             patch.write(layer)
 
-    monkeypatch.setattr(composition, "lay_out", with_layer)
+    monkeypatch.setattr(mounts, "lay_out", with_layer)
     with pytest.raises(errors.ConfigurationInvalid, match="tool-todo"):
-        composition.check(release.runtime(), tmp_path, UNPACKED)
+        mounts.check(release.runtime(), tmp_path, UNPACKED)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_turn_asks_acts_and_completes_and_the_secret_goes_to_the_model_alone(
     session = started.open(instructions=LITERAL)
     process = Path(f"/proc/{session._harness.client._proc.pid}")  # type: ignore[attr-defined]
     started_with = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-    begin = ports.Begin(instructions=LITERAL, purpose="Test it.", input={"n": "{{model}}"})
+    begin = ports.Begin(purpose="Test it.", input={"n": "{{model}}"})
     tools: dict[str, Act] = {"look": look, "send": lambda arguments: {"sent": 1}}
     carrier = started.run(session, begin, carrier=Leaving(tools))
     assert carrier.completion == {"ok": True}
@@ -136,7 +136,7 @@ def test_a_later_episode_begins_in_the_same_session(desk: Start) -> None:
     started.run(session)
     again = started.restore(session.opaque_identity)
     assert again.opaque_identity == session.opaque_identity
-    carrier = started.run(again, ports.Begin(instructions="You test.", purpose="More.", input={"n": 2}))
+    carrier = started.run(again, ports.Begin(purpose="More.", input={"n": 2}))
     assert carrier.completion == {"ok": True}
     assert bodies(started)[1]["messages"][-1]["content"][-1]["text"] == 'More.\n\nInput:\n{"n":2}'
     assert results(bodies(started)[1]) == {"call_2_0": "accepted"}
