@@ -69,6 +69,7 @@ def test_what_waited_when_the_server_was_killed_waits_again_and_is_decided(place
         console.stop()
 
 
+@pytest.mark.soak
 def test_a_decision_that_was_acknowledged_before_the_kill_is_carried_out_once(place: Place) -> None:
     with consoles.closing(place.start()) as console:
         approval = asked_outside(place, console)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from console import logs
@@ -24,6 +25,8 @@ from tests.secrets.stage import PLACES, Lines, Stage, in_pieces
 pytestmark = pytest.mark.django_db(transaction=True)
 
 AGENTS = 40
+# Redaction comes before every database: the short form looks through all of the embedded one, and of PostgreSQL at the rest.
+WHOLE = [pytest.mark.soak] if settings.DATABASES["default"]["ENGINE"].endswith("postgresql") else []
 
 
 @pytest.fixture
@@ -73,14 +76,14 @@ def everything(stage: Stage, log: Lines, file: Path, agents: int) -> Iterator[Ha
     yield from (("log", line) for line in log)
 
 
-def test_no_canary_is_found_anywhere(stage: Stage, log: Lines, tmp_path: Path) -> None:
-    assert AGENTS * PLACES >= 200
-    for name, haystack in everything(stage, log, tmp_path / "backup", AGENTS):
+@pytest.mark.parametrize("agents", [pytest.param(AGENTS, marks=WHOLE)])
+def test_no_canary_is_found_anywhere(stage: Stage, log: Lines, tmp_path: Path, agents: int) -> None:
+    assert agents * PLACES >= 200
+    for name, haystack in everything(stage, log, tmp_path / "backup", agents):
         assert stage.flock.found_in(haystack) == [], name
     told = b"".join(stage.answers)
-    assert (
-        told.count(b"SECRET_IN_ARGUMENTS") >= AGENTS
-    )  # none started with its secret, none was edited into having it
+    # None started with its secret, none was edited into having it.
+    assert told.count(b"SECRET_IN_ARGUMENTS") >= agents
     ended = Counter(stage.status(run) for run in stage.runs)
     assert ended == {"completed": 16, "failed": 15, "cancelled": 5, "": 4}
 
