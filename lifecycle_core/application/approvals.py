@@ -43,7 +43,8 @@ def decide(
 
     The same person repeating the same decision gets the stored answer. Raises `errors.AlreadyDecided` with who, what and
     when, `errors.DigestMismatch` when something else is asked now, `errors.RequestExpired` (except to reject),
-    `errors.SchemaInvalid` for an edit that does not fit the tool, `errors.StatusConflict` when the invocation has ended.
+    `errors.SchemaInvalid` for an edit that does not fit the tool, `errors.ValueTooLarge` for what no message
+    could tell the agent, `errors.StatusConflict` when the invocation has ended.
     """
     found = rows.row(actor, approval)
     permissions.check_can_decide(actor)
@@ -102,7 +103,7 @@ def _resolve(actor: Actor, found: ApprovalRow, choice: Choice, facts: list[Event
     """Make the decision a fact, unless somebody was first."""
     try:
         if facts:
-            requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation, facts, by=actor.name)
+            requests.resolve(bootstrap.services(), found.invocation, facts, by=actor.name)
     except errors.AlreadyDecided:
         _raise_unless_repeated(actor, rows.row(actor, found.id), choice)
     return found.id

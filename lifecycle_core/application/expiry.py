@@ -11,16 +11,15 @@ log = logging.getLogger(__name__)
 
 def sweep(limit: int = 100) -> int:
     """Expire what is due, each request in its own transaction that judges the time once; return how many."""
-    clock, journal = bootstrap.clock(), bootstrap.journal()
-    due = journal.expired_requests(clock.now_ms(), limit)
+    services = bootstrap.services()
+    due = bootstrap.journal().expired_requests(services.clock.now_ms(), limit)
     expired = 0
     for request in due:
         try:
             call = calls.of_request(request.invocation, request.call)
             expire = approvals.expire if request.kind == "approval" else inputs.expire
-            requests.resolve(
-                journal, clock, request.invocation, expire(call, str(request.id)), by="system:sweeper"
-            )
+            facts = expire(call, str(request.id))
+            requests.resolve(services, request.invocation, facts, by="system:sweeper")
             expired += 1
         except errors.Refused as refusal:
             log.info("request %s was closed otherwise: %s", request.id, refusal)

@@ -35,7 +35,8 @@ def answer(
     """Answer a question. It is checked first, so that a wrong answer leaves the question open.
 
     `request_identity` and `content_identity` are checked where they are given (`errors.CorrelationMismatch`). Raises
-    `errors.SchemaInvalid`, `errors.AlreadyDecided`, `errors.RequestExpired`, `errors.StatusConflict`.
+    `errors.SchemaInvalid`, `errors.AlreadyDecided`, `errors.RequestExpired`, `errors.StatusConflict`,
+    `errors.ValueTooLarge` for what the agent could not be told.
     """
     found = rows.row(actor, input)
     permissions.check_can_answer(actor)
@@ -57,7 +58,7 @@ def answer(
             kind=kind,
             content=content,
         )
-        requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
+        requests.resolve(bootstrap.services(), found.invocation_id, facts, by=actor.name)
 
     def run() -> UUID:
         return _close(actor, found, Closing("answered", kind, digests.digest(content)), resolve)
@@ -75,7 +76,7 @@ def decline(actor: Actor, input: UUID, *, reason: str = "", key: str | None = No
     def resolve() -> None:
         asking = calls.of_request(found.invocation_id, found.call)
         facts = inputs.decline(asking, input=str(found.pk), by=actor.name, reason=reason)
-        requests.resolve(bootstrap.journal(), bootstrap.clock(), found.invocation_id, facts, by=actor.name)
+        requests.resolve(bootstrap.services(), found.invocation_id, facts, by=actor.name)
 
     def run() -> UUID:
         return _close(actor, found, Closing("declined"), resolve)

@@ -32,8 +32,8 @@ def start(
 
     `context` is the caller's own note; it is kept with the admission and shown, and no agent sees it.
     Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for an input that does not fit,
-    `errors.SecretInArguments` for one that carries the agent's own secret, and the refusals of admission; then nothing has
-    happened.
+    `errors.ValueTooLarge` for one that no message could tell, `errors.SecretInArguments` for one that carries the agent's own
+    secret, and the refusals of admission; then nothing has happened.
     """
     permissions.check_can_start(actor)
     body: Json = {"agent": agent, "action": action, "input": input, "delivery": delivery, "context": context}

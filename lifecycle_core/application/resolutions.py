@@ -16,7 +16,7 @@ from lifecycle_core.contract.events import ToolIntended
 from lifecycle_core.contract.ports import CallRecord
 from lifecycle_core.contract.resolution import Finding, Outcome, Resolution
 from lifecycle_core.contract.status import ACTIVE
-from lifecycle_core.engine import resolution
+from lifecycle_core.engine import resolution, telling
 from lifecycle_core.journal.models import Invocation
 
 MAX_REASON: Final = 2000
@@ -67,7 +67,8 @@ def resolve(
     """Let an unknown invocation go on, or settle it as failed or as cancelled.
 
     To go on, `findings` must say of every open intent whether it happened. Raises `errors.StatusConflict` for an invocation
-    that is not unknown (any more), and `errors.SchemaInvalid` for a missing reason or findings that do not fit.
+    that is not unknown (any more), `errors.SchemaInvalid` for a missing reason or findings that do not fit, and
+    `errors.ValueTooLarge` for a result that the agent could not be told.
     """
     found = rows.row(actor, invocation)
     permissions.check_can_resolve(actor)
@@ -92,6 +93,8 @@ def _resolution(
         Finding(call=finding.call, happened=finding.happened, result=result, then=finding.then)
         for finding, result in zip(findings, said[1], strict=True)
     ]
+    for finding in kept:
+        telling.check(finding.result, bootstrap.services().value_bytes)
     return Resolution(outcome=outcome, by=actor.name, reason=said[0], findings=tuple(kept))
 
 

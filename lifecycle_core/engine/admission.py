@@ -12,7 +12,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.errors import Problem, Refused
 from lifecycle_core.contract.invocation import COMPLETION, Dispatch
 from lifecycle_core.contract.ports import ToolSpec
-from lifecycle_core.engine import composing, result_schema
+from lifecycle_core.engine import composing, result_schema, telling
 
 # The checks. Each says whether the dispatch holds; the first that does not decides.
 
@@ -117,6 +117,12 @@ def check_values(dispatch: Dispatch) -> None:
     isolation = _part(dispatch, "policy")["isolation"]
     if (scope, isolation) != (dispatch.session.scope_value, dispatch.session.isolation):
         raise errors.SessionAffinityMismatch
+
+
+def check_can_be_told(dispatch: Dispatch, value_bytes: int) -> None:
+    """Refuse an input that no message could tell, with its purpose before it. Raises `errors.ValueTooLarge`."""
+    told = dispatch.action.purpose + digests.canonical(dispatch.input).decode()
+    telling.check(told, value_bytes)
 
 
 def _unbound(dispatch: Dispatch) -> list[Problem]:

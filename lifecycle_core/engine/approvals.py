@@ -15,7 +15,7 @@ from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import CallRecord, ToolError, ToolSpec
-from lifecycle_core.engine import leases, result_schema
+from lifecycle_core.engine import leases, result_schema, telling
 from lifecycle_core.engine.episode import Episode, PlannedCall
 
 
@@ -126,12 +126,14 @@ def approve(pending: CallRecord, said: Said) -> list[Event]:
 def edit(episode: Episode, pending: CallRecord, said: Said, arguments: Json) -> list[Event]:
     """Let the call run with other arguments, put through schema, gates and preparation as if the agent had asked.
 
-    Raises `errors.SchemaInvalid` where they do not fit, `errors.SecretInArguments` where they carry the agent's secret,
-    `errors.Forbidden` where a gate refuses and `errors.NotFound` where the tool is no longer there.
+    Raises `errors.SchemaInvalid` where they do not fit, `errors.ValueTooLarge` where no message could tell them,
+    `errors.SecretInArguments` where they carry the agent's secret, `errors.Forbidden` where a gate refuses and
+    `errors.NotFound` where the tool is no longer there.
     """
     if pending.tool not in episode.tools:
         raise errors.NotFound
     spec = episode.tools[pending.tool].spec
+    telling.check(arguments, episode.services.value_bytes)
     with leases.protected(episode):
         if episode.holds_secret(arguments):
             raise errors.SecretInArguments

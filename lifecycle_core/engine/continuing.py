@@ -12,7 +12,7 @@ from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.ports import Appended, CallRecord, Change, InvocationRecord, Question
 from lifecycle_core.contract.status import Status
-from lifecycle_core.engine import closing, dispatches, inputs, leases, machine
+from lifecycle_core.engine import closing, dispatches, inputs, leases, machine, telling
 from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
 
@@ -24,9 +24,11 @@ def continue_with_input(
 ) -> Appended:
     """Let an invocation go on with a response, or burn it with one that is none.
 
-    Raises `errors.CorrelationMismatch` where there is nothing that this responds to, also when somebody else was first, and
-    `errors.RequestExpired` when the time to answer has passed.
+    Raises `errors.CorrelationMismatch` where there is nothing that this responds to, also when somebody else was first,
+    `errors.RequestExpired` when the time to answer has passed, and `errors.ValueTooLarge` for what the agent could not be told:
+    that changes nothing, for nobody has looked at it.
     """
+    telling.check(inputs.told(response.kind, response.content), services.value_bytes)
     for _ in range(closing.ATTEMPTS):
         record, question = _asking(services, invocation, episode, response)
         problem = _problem(services, record, question, response)

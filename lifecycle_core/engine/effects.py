@@ -10,7 +10,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from lifecycle_core.contract import digests, errors, events
+from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import (
     BindingChanged,
@@ -21,15 +21,13 @@ from lifecycle_core.contract.ports import (
     ToolError,
     TurnInterrupted,
 )
-from lifecycle_core.engine import approvals
+from lifecycle_core.engine import approvals, telling
 from lifecycle_core.engine.episode import Episode, PlannedCall
 from lifecycle_core.engine.turn import Turn
 
 log = logging.getLogger(__name__)
 
 REPEATABLE = frozenset({EffectClass.READ_ONLY, EffectClass.IDEMPOTENT})
-# What a session's message has around the result that it tells.
-ENVELOPE_BYTES = 4096
 
 
 def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted | None:
@@ -77,12 +75,10 @@ def _dispatch(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCom
 def _kept(episode: Episode, content: Json) -> Json:
     """Return a result that can be kept and told: what was done is a fact, also when its result is none."""
     try:
-        text = digests.canonical(content).decode()
-        told = len(digests.canonical(content if isinstance(content, str) else text))
+        told = telling.size(content)
     except errors.NotCanonical as problem:
         return error_of("RESULT_NOT_JSON", f"The call was carried out; its result is lost: {problem.detail}.")
-    most = episode.services.value_bytes
-    limit = max(most - ENVELOPE_BYTES, most // 2)
+    limit = telling.limit(episode.services.value_bytes)
     if told > limit:
         return error_of(
             "RESULT_TOO_LARGE", f"The call was carried out; its result takes more than {limit} bytes."

@@ -43,7 +43,8 @@ class Host:
 
         So it does for a workspace capability that is not ours (`errors.CapabilityMismatch`), an agent that is not registered in
         that version (`errors.ExecutorBindingMismatch`), a secret of the agent's in what it shall be given
-        (`errors.SecretInArguments`), and a provider that is not here (`errors.ProviderNotImplemented`).
+        (`errors.SecretInArguments`), an input that it could not be told (`errors.ValueTooLarge`), and a provider that is not
+        here (`errors.ProviderNotImplemented`).
         """
         services, dispatch = self._services, new.dispatch
         admission.check(dispatch)
@@ -52,6 +53,7 @@ class Host:
         ):
             raise errors.CapabilityMismatch
         admission.check_values(dispatch)
+        admission.check_can_be_told(dispatch, services.value_bytes)
         try:
             agent = services.agent(new.tenant, new.agent, new.agent_binding)
         except errors.NotFound as absent:

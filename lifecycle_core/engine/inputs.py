@@ -40,6 +40,11 @@ def problems(response_schema: Json, kind: ResponseKind, content: Json) -> list[e
     return result_schema.validate(response_schema, content) if kind == "ANSWER" else []
 
 
+def told(kind: ResponseKind, content: Json) -> Json:
+    """Return what the agent is told of an answer."""
+    return {"kind": kind, "content": content}
+
+
 def answer(
     asking: CallRecord,
     *,
@@ -71,20 +76,20 @@ def answer(
             content_identity=response.content_identity,
             receipt=identities.receipt(response.as_json()),
         ),
-        approvals.settled(asking, "answered", {"kind": kind, "content": content}),
+        approvals.settled(asking, "answered", told(kind, content)),
     ]
 
 
 def decline(asking: CallRecord, *, input: str, by: str, reason: str) -> list[Event]:
     """Tell the agent that a person does not answer."""
-    told: Json = {"kind": "DECLINED", "detail": "A person declined to answer.", "reason": reason}
+    declined: Json = {"kind": "DECLINED", "detail": "A person declined to answer.", "reason": reason}
     return [
         events.InputDeclined(input=input, call=asking.id, by=by, reason=reason),
-        approvals.settled(asking, "denied", told),
+        approvals.settled(asking, "denied", declined),
     ]
 
 
 def expire(asking: CallRecord, input: str) -> list[Event]:
     """Close an input request whose time has passed; that declines it."""
-    told: Json = {"kind": "EXPIRED", "detail": "Nobody answered in time."}
-    return [events.InputExpired(input=input, call=asking.id), approvals.settled(asking, "expired", told)]
+    expired: Json = {"kind": "EXPIRED", "detail": "Nobody answered in time."}
+    return [events.InputExpired(input=input, call=asking.id), approvals.settled(asking, "expired", expired)]

@@ -6,9 +6,9 @@ call runs the same way in both.
 
 from typing import Final
 
-from lifecycle_core.contract import digests, events
+from lifecycle_core.contract import events
 from lifecycle_core.contract.ports import CallRecord, ToolResult, TurnInterrupted, TurnSuspended
-from lifecycle_core.engine import effects, speech
+from lifecycle_core.engine import effects, speech, telling
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import Turn
 
@@ -90,11 +90,9 @@ def _stored(call: CallRecord) -> events.ToolCompleted:
 
 def told(completed: events.ToolCompleted) -> ToolResult:
     """Return a call's result as the agent is told it: text as it is, anything else as canonical JSON."""
-    content = completed.content
-    text = content if isinstance(content, str) else digests.canonical(content).decode()
     return ToolResult(
         call_id=completed.call_id,
         outcome=completed.outcome,
-        content=text,
+        content=telling.text(completed.content),
         ok=completed.outcome not in REFUSALS,
     )

@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 
 from console.errors import MEDIA_TYPE
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.journal.models import Event, Invocation
 from tests.console.api.conftest import Api, World
 
@@ -290,6 +291,29 @@ def test_a_body_beyond_the_limit_is_refused_with_the_limit(api: Api, world: Worl
     assert refusal(response) == (413, "VALUE_TOO_LARGE")
     assert response.json()["limit_bytes"] == limit
     assert api.call("POST", "invocations", "host", b" " * limit).status_code == 400
+
+
+def test_what_could_not_be_told_to_an_agent_is_refused_wherever_it_is_said(api: Api, world: World) -> None:
+    approval, question = world.approval(), world.input()
+    # Quotation marks that are two bytes each in the body and in a value, and four in a message that quotes the value.
+    text = '"' * (settings.LIFECYCLE_VALUE_BYTES // 3)
+    before = state()
+    said: dict[str, dict[str, Json]] = {
+        "invocations": {"agent": "writer", "action": "write", "input": {"about": text}},
+        f"approvals/{approval.id}/decision": {
+            "decision": "respond",
+            "request_digest": approval.request_digest,
+            "result": {"text": text},
+        },
+        f"inputs/{question.id}/answer": {"content": text},
+    }
+    for path, body in said.items():
+        response = api.post(path, body, "owner")
+        assert refusal(response) == (413, "VALUE_TOO_LARGE")
+        assert response.json()["limit_bytes"] < settings.LIFECYCLE_VALUE_BYTES
+    assert state() == before
+    assert api.get(f"approvals/{approval.id}").json()["state"] == "pending"
+    assert api.get(f"inputs/{question.id}").json()["state"] == "pending"
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 201, "\u00e9"])

@@ -61,6 +61,17 @@ def test_a_question_whose_identity_no_form_gives_back_unchanged_is_answered(
     assert form(card(operator, asked), 'name="mode"').send(operator, **FITS).status_code == 303
 
 
+def test_an_answer_that_could_not_be_told_to_the_agent_leaves_the_question_open(
+    people: People, world: World, settings: Any
+) -> None:
+    asked, operator = ask(world, {"type": "string"}), people("operator")
+    text = '"' * (settings.LIFECYCLE_VALUE_BYTES // 4)
+    answer = form(card(operator, asked), 'name="mode"').send(operator, f=text)
+    assert answer.status_code == 413
+    assert "larger than the limit" in answer.content.decode()
+    assert now(world, asked).state == "pending"
+
+
 def test_a_question_with_more_parts_than_a_browser_may_send_is_answered_as_json(
     people: People, world: World
 ) -> None:

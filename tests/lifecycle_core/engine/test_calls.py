@@ -9,7 +9,7 @@ from lifecycle_core.contract import digests, ports
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.plugins import ToolAdmission, Verdict
 from lifecycle_core.contract.ports import EffectClass, ToolContext
-from lifecycle_core.engine import effects
+from lifecycle_core.engine import telling
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.plugins.ask_gate import AskGate
 from lifecycle_core.testing.answers import Answer, Call
@@ -152,7 +152,7 @@ def test_a_result_beyond_the_limit_is_lost_and_the_call_was_carried_out(world: W
 
 
 def test_a_result_at_the_limit_is_kept_and_told_in_full(world: World) -> None:
-    text = "x" * (world.services.value_bytes - effects.ENVELOPE_BYTES - 2)
+    text = "x" * (world.services.value_bytes - telling.ENVELOPE_BYTES - 2)
     invocation = one_call(world, EffectClass.READ_ONLY, lambda arguments, context: text)
     assert world.status(invocation) == "completed"
     assert world.results(invocation)["x"] == ("executed", text)
