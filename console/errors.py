@@ -125,6 +125,8 @@ def extension(refused: Refused) -> dict[str, Any]:
             return {"decided": {"by": refused.by, "at": at, "decision": refused.state}}
         case errors.StatusConflict() if refused.status:
             return {"invocation_status": refused.status}
+        case errors.RetryRefused() if refused.following:
+            return {"following": refused.following}
         case errors.ValueTooLarge() if refused.limit_bytes:
             return {"limit_bytes": refused.limit_bytes}
         case Internal() if refused.reference:

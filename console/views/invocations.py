@@ -14,7 +14,7 @@ from lifecycle_core.application import cancellations, permissions, queries, retr
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
-from lifecycle_core.contract.status import ACTIVE, Status
+from lifecycle_core.contract.status import ACTIVE, TERMINAL, Status
 
 FILTERS: Final = ("status", "agent", "delivery", "text")
 PARTS: Final = ("actions", "figures", "queue", "waiting", "ending")
@@ -119,10 +119,11 @@ def surroundings(actor: Actor, invocation: InvocationItem) -> dict[str, object]:
 def around(actor: Actor, invocation: InvocationItem) -> dict[str, object]:
     """Return the attempts before and after one, and whether there may be another."""
     before = attempts.find(invocation.parent or "", lambda found: queries.invocation(actor, found))
+    outlook = retries.outlook(actor, invocation) if invocation.status in TERMINAL else None
     return {
         "previous": before.id if before else None,
-        "following": retries.following(actor, invocation),
-        "may_retry": retries.may_retry(actor, invocation),
+        "following": outlook and outlook.following,
+        "may_retry": outlook and outlook.allowed,
     }
 
 

@@ -27,8 +27,7 @@ def retry(request: HttpRequest, actor: Actor, invocation_id: uuid.UUID) -> HttpR
         refusal = attempt
     context = {
         "invocation": invocation,
-        "allowed": retries.may_retry(actor, invocation),
-        "following": retries.following(actor, invocation),
+        "outlook": retries.outlook(actor, invocation),
         "key": uuid.uuid4(),
         "refusal": refusal and sentences.sentence(refusal),
     }

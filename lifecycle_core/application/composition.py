@@ -50,7 +50,7 @@ def new_episode(tenant: str, agent: AgentDefinition, action: str, delivery: str)
 
 
 def attempt_of(episode: EpisodeRef) -> int:
-    """Return the number of an attempt whose identity a host made as we do; 1 for one that it named in its own way."""
+    """Return the number that an attempt's identity stands for where a host made it as we do; 1 for one named in its own way."""
     numbered = ((n, composing.following_episode(episode, n).attempt) for n in range(1, MOST_ATTEMPTS + 1))
     return next((n for n, identity in numbered if identity == episode.attempt), 1)
 

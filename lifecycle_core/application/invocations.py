@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from lifecycle_core.application import agents, commands, composition, hosting, permissions, queries
+from lifecycle_core.application.reading import attempts
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.actor import Actor
@@ -50,6 +51,7 @@ def start_dispatch(
 ) -> InvocationItem:
     """Start a complete dispatch of a registered agent, checked as the contract says (reference: seed-contracts 4).
 
+    The attempt before at the same thing becomes its parent, whatever its host has named the two.
     Raises `errors.SchemaInvalid` for a value of another shape and the refusals of admission; then nothing has happened.
     """
     permissions.check_can_start(actor)
@@ -58,8 +60,10 @@ def start_dispatch(
     body: Json = {"dispatch": dispatch, "context": context}
 
     def make() -> NewInvocation:
-        attempt = composition.attempt_of(given.episode)
-        return as_new(actor, given, context=context, attempt=attempt)
+        existing = attempts.at(actor.tenant, given.episode)
+        attempt = existing.number(composition.attempt_of(given.episode))
+        parent = existing.last.pk if existing.last else None
+        return as_new(actor, given, context=context, attempt=attempt, parent=parent)
 
     return admit(actor, commands.Command.of("start", key, body), make)
 
@@ -81,7 +85,14 @@ def compose(actor: Actor, *, agent: str, action: str, input: Json, delivery: str
 
 def admit(actor: Actor, command: commands.Command, make: Callable[[], NewInvocation]) -> InvocationItem:
     """Admit what `make` returns, as a command: everything is made and checked before the transaction that stores it."""
-    checked = None if command.is_answered(actor) else hosting.host().check(make())
+    checked = None
+    if not command.is_answered(actor):
+        try:
+            checked = hosting.host().check(make())
+        except errors.Refused:
+            # The same command may have been carried out meanwhile: then it has its answer.
+            if not command.is_answered(actor):
+                raise
 
     def run() -> UUID:
         if checked is None:

@@ -156,10 +156,12 @@ class DeliveryBusy(Refused):
     code = "DELIVERY_BUSY"
 
 
+@dataclass(eq=False)
 class RetryRefused(Refused):
     """This cannot be retried: it has not ended, was retried already, or would never succeed."""
 
     code = "RETRY_REFUSED"
+    following: str = ""
 
 
 class SecretInArguments(Refused):

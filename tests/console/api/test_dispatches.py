@@ -335,11 +335,29 @@ def test_a_retry_is_the_next_attempt_at_the_same_invocation(api: Api, world: Wor
 
 def test_only_the_latest_attempt_is_retried_and_only_once(api: Api, world: World) -> None:
     first = failed(api, world)
-    assert api.post(f"invocations/{first}/retry", {}, "host", Idempotency_Key="k").status_code == 202
+    second = api.post(f"invocations/{first}/retry", {}, "host", Idempotency_Key="k")
+    assert second.status_code == 202
     assert api.post(f"invocations/{first}/retry", {}, "host", Idempotency_Key="k").status_code == 202
     again = api.post(f"invocations/{first}/retry", {}, "host")
     assert (again.status_code, again.json()["code"]) == (409, "RETRY_REFUSED")
+    assert again.json()["following"] == second.json()["id"]
     assert Invocation.objects.count() == 2
+
+
+def test_an_attempt_that_a_host_has_named_follows_and_is_followed(api: Api, world: World) -> None:
+    first = failed(api, world)
+    dispatch = api.get(f"invocations/{first}/dispatch").json()
+    dispatch["episode"]["attemptIdentity"] = "zwei"
+    body = {"agent": "writer", "episode": dispatch["episode"]}
+    dispatch["workspace"] = api.post("workspaces/desk/capabilities", body, "host").json()
+    world.script.answers.append(world_answer())
+    named = start(api, bound(dispatch)).json()
+    assert (named["attempt"], named["parent"]) == (2, first)
+    refused = api.post(f"invocations/{first}/retry", {}, "host").json()
+    assert (refused["code"], refused["following"]) == ("RETRY_REFUSED", named["id"])
+    world.drive(named["id"])
+    again = api.post(f"invocations/{named['id']}/retry", {}, "host").json()
+    assert (again["attempt"], again["parent"]) == (3, named["id"])
 
 
 def test_what_would_never_succeed_or_has_not_ended_is_not_retried(api: Api, world: World) -> None:

@@ -66,6 +66,8 @@ def test_it_is_tried_again_once(people: People, failed: str) -> None:
     again = owner.post(place("retry", failed), {"key": "another"})
     assert again.status_code == 409
     assert "This cannot be retried" in again.content.decode()
+    [second] = [item.id for item in queries.invocations(ADMIN).items if item.parent == failed]
+    assert f'href="{place("invocation", second)}"' in again.content.decode().partition("<main")[2]
 
 
 @pytest.mark.parametrize("who", ["viewer", "operator", "coordinator", "auditor", "admin"])

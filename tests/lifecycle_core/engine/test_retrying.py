@@ -68,7 +68,7 @@ def test_what_ended_without_a_result_is_tried_again_as_a_new_episode(
 ) -> None:
     first = make(world)
     assert world.status(first) == make.__name__
-    assert retries.may_retry(ANN, world.item(first))
+    assert retries.outlook(ANN, world.item(first)).allowed
     second = retry(first)
     before, after = episode(first), episode(second)
     assert (after.thread, after.site, after.invocation) == (before.thread, before.site, before.invocation)
@@ -92,9 +92,10 @@ def test_a_retry_runs_in_a_session_of_its_own_to_its_end(world: World) -> None:
 def test_only_the_latest_attempt_is_tried_again(world: World) -> None:
     first = failed(world)
     second = retry(first)
-    assert not retries.may_retry(ANN, world.item(first))
-    with pytest.raises(errors.RetryRefused):
+    assert not retries.outlook(ANN, world.item(first)).allowed
+    with pytest.raises(errors.RetryRefused) as refused:
         retry(first)
+    assert refused.value.following == str(second)
     world.settle()
     third = retry(second)
     assert (world.item(third).attempt, world.item(third).parent) == (3, str(second))
@@ -134,7 +135,7 @@ def test_what_may_not_be_tried_again_is_refused_and_starts_nothing(
 ) -> None:
     invocation = make(world)
     count = len(queries.invocations(ANN).items)
-    assert not retries.may_retry(ANN, world.item(invocation))
+    assert not retries.outlook(ANN, world.item(invocation)).allowed
     with pytest.raises(errors.RetryRefused):
         retry(invocation)
     assert len(queries.invocations(ANN).items) == count
@@ -169,7 +170,7 @@ def test_who_may_not_start_or_not_see_it_may_not_try_it_again(world: World) -> N
         with pytest.raises(errors.NotFound):
             retries.retry(nobody, invocation)
     for other in (viewer, w.BOB, w.actor("coordinator", "admin", name="user:cora")):
-        assert not retries.may_retry(other, world.item(invocation))
+        assert not retries.outlook(other, world.item(invocation)).allowed
         with pytest.raises(errors.Forbidden):
             retries.retry(other, invocation)
 
@@ -206,7 +207,7 @@ class Meeting:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_retries_at_once_one_starts_and_the_other_is_a_mismatch(
+def test_of_two_retries_at_once_one_starts_and_the_other_is_told_which(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = failed(world)
@@ -215,6 +216,7 @@ def test_of_two_retries_at_once_one_starts_and_the_other_is_a_mismatch(
     results = racing.together(lambda: retry(first), lambda: retry(first))
     [winner] = racing.won(results)
     [loser] = [result for result in results if result is not winner]
-    assert isinstance(loser, errors.CorrelationMismatch)
+    assert isinstance(loser, errors.RetryRefused)
+    assert loser.following == str(winner)
     attempts = [(item.id, item.attempt) for item in queries.invocations(ANN).items if item.parent]
     assert attempts == [(str(winner), 2)]
