@@ -68,6 +68,7 @@ STATUS: Final[Mapping[type[Refused], HTTPStatus]] = {
     errors.DeliveryConflict: HTTPStatus.CONFLICT,
     errors.DeliveryRetired: HTTPStatus.CONFLICT,
     errors.DeliveryBusy: HTTPStatus.CONFLICT,
+    errors.AgentWithdrawn: HTTPStatus.CONFLICT,
     errors.RetryRefused: HTTPStatus.CONFLICT,
     errors.SecretInArguments: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.CorrelationMismatch: HTTPStatus.CONFLICT,

@@ -28,6 +28,7 @@ BY_CODE: Final[dict[str, str | Promise]] = {
     "CONFIGURATION_INVALID": _("The configuration is not valid."),
     "DELIVERY_CONFLICT": _("A delivery of this identity exists with other bindings."),
     "DELIVERY_RETIRED": _("This delivery is retired and cannot be started again."),
+    "AGENT_WITHDRAWN": _("This version of the agent was withdrawn and starts nothing any more."),
     "RETRY_REFUSED": _(
         "This cannot be retried: it has not ended, was retried already, or would never succeed."
     ),

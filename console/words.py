@@ -145,6 +145,11 @@ CANCEL_REASON: Final[Words] = {
     "COORDINATOR_STOP": _("Stopped by a coordinator"),
     "TIMEOUT": _("It took too long"),
 }
+VERSION: Final[Words] = {
+    "current": pgettext_lazy("version", "Current"),
+    "replaced": pgettext_lazy("version", "Replaced"),
+    "withdrawn": pgettext_lazy("version", "Withdrawn"),
+}
 TABLES: Final[dict[str, Words]] = {
     "status": STATUS,
     "process": PROCESS,
@@ -170,6 +175,7 @@ TABLES: Final[dict[str, Words]] = {
     "session": contract_words.SESSION,
     "isolation": contract_words.ISOLATION,
     "uncertain": contract_words.UNCERTAIN,
+    "version": VERSION,
 }
 
 

@@ -43,6 +43,9 @@ STATUS_ICONS: Final = {
     "refused": "shield-x",
     "continued": "circle-arrow-right",
     "late": "clock-alert",
+    "current": "circle-check",
+    "replaced": "replace",
+    "withdrawn": "ban",
 }
 KIND_ICONS: Final = {
     "approval": "shield-question-mark",

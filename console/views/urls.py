@@ -60,6 +60,7 @@ urlpatterns = [
     path("affinities/<uuid:affinity_id>/", affinities.detail, name="affinity"),
     path("agents/", agents.index, name="agents"),
     path("agents/<str:name>/", agents.detail, name="agent"),
+    path("agents/<str:name>/versions/<str:binding>/withdraw/", agents.withdraw, name="agent-withdraw"),
     path("tools/", agents.tools, name="tools"),
     path("keys/", preferences.keys, name="keys"),
     path("preferences/theme/", preferences.theme, name="theme"),

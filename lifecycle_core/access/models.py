@@ -85,6 +85,29 @@ class AgentVersion(models.Model):
         return f"{self.name} in {self.tenant_id} ({self.binding})"
 
 
+class AgentWithdrawal(models.Model):
+    """That a version of an agent starts nothing any more. One that has ended, when the version came back, stays as a record."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    version = models.ForeignKey(AgentVersion, on_delete=models.CASCADE, related_name="withdrawals")
+    by = models.CharField(max_length=200)
+    at = models.DateTimeField(auto_now_add=True)
+    reason = models.TextField(blank=True)
+    ended_by = models.CharField(max_length=200, blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version"], condition=Q(ended_at=None), name="agent_version_withdrawn_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version} by {self.by}"
+
+
 class Credential(models.Model):
     """A secret under a name. The sealed text repeats tenant and name, so that it opens in its own row only."""
 

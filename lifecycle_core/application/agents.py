@@ -5,8 +5,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 
-from lifecycle_core.access.models import AgentVersion
+from lifecycle_core.access.models import AgentVersion, AgentWithdrawal
 from lifecycle_core.application import permissions, tenants
 from lifecycle_core.application.resources import ActionItem, AgentItem
 from lifecycle_core.contract import digests, errors
@@ -77,7 +79,8 @@ FILE: Final = _closed(["agents"], agents=_each(AGENT, 1))
 def apply(actor: Actor, toml_text: str) -> list[AgentItem]:
     """Register the agents of a TOML text, all or none.
 
-    A changed agent gets a new version; invocations keep the one that they were started with. Raises `errors.SchemaInvalid`
+    A changed agent gets a new version; invocations keep the one that they were started with. A version that was withdrawn and
+    is registered again is back. Raises `errors.SchemaInvalid`
     with a pointer to every wrong place, and `errors.ConfigurationInvalid` for a text that is no TOML.
     """
     permissions.check_can_administer(actor)
@@ -85,7 +88,7 @@ def apply(actor: Actor, toml_text: str) -> list[AgentItem]:
     sources = _read(toml_text)
     with transaction.atomic():
         for source in sources:
-            _register(actor.tenant, source)
+            _register(actor, source)
     return [_item(AgentDefinition.of(source)) for source in sources]
 
 
@@ -132,16 +135,40 @@ def _twice(pointer: str, named: list[dict[str, Any]]) -> list[Problem]:
     return problems
 
 
-def _register(tenant: str, source: dict[str, Any]) -> None:
+def _register(actor: Actor, source: dict[str, Any]) -> None:
     agent = AgentDefinition.of(source)
-    versions = AgentVersion.objects.filter(tenant_id=tenant, name=agent.name)
+    versions = AgentVersion.objects.filter(tenant_id=actor.tenant, name=agent.name)
     versions.filter(current=True).exclude(binding=agent.binding).update(current=False)
-    AgentVersion.objects.update_or_create(
-        tenant_id=tenant,
+    row, _ = AgentVersion.objects.update_or_create(
+        tenant_id=actor.tenant,
         name=agent.name,
         binding=agent.binding,
         defaults={"definition": digests.canonical(source).decode(), "current": True},
     )
+    _withdrawals(actor.tenant).filter(version=row).update(ended_by=actor.name, ended_at=timezone.now())
+
+
+def _withdrawals(tenant: str) -> QuerySet[AgentWithdrawal]:
+    """Return the withdrawals that last."""
+    return AgentWithdrawal.objects.filter(version__tenant_id=tenant, ended_at=None)
+
+
+def is_withdrawn(tenant: str, name: str, binding: str) -> bool:
+    """Tell whether a version of an agent may start nothing any more."""
+    return _withdrawals(tenant).filter(version__name=name, version__binding=binding).exists()
+
+
+def check_not_withdrawn(tenant: str, name: str, binding: str) -> None:
+    """Refuse what a version of an agent would start that was withdrawn. Raises `errors.AgentWithdrawn`."""
+    if is_withdrawn(tenant, name, binding):
+        raise errors.AgentWithdrawn
+
+
+def startable(tenant: str, name: str) -> AgentDefinition:
+    """Return the current version of an agent, to start it. Raises `errors.NotFound` and `errors.AgentWithdrawn`."""
+    agent = current(tenant, name)
+    check_not_withdrawn(tenant, name, agent.binding)
+    return agent
 
 
 def current(tenant: str, name: str) -> AgentDefinition:
@@ -171,16 +198,18 @@ def listed(actor: Actor) -> list[AgentItem]:
     """Return the current agents by name."""
     permissions.check_can_read(actor)
     rows = AgentVersion.objects.filter(tenant_id=actor.tenant, current=True).order_by("name")
-    return [_item(_defined(row.definition), actor) for row in rows]
+    withdrawn = set(_withdrawals(actor.tenant).values_list("version_id", flat=True))
+    return [_item(_defined(row.definition), actor, withdrawn=row.pk in withdrawn) for row in rows]
 
 
 def shown(actor: Actor, name: str) -> AgentItem:
     """Return one agent in its current version. Raises `errors.NotFound`."""
     permissions.check_can_read(actor)
-    return _item(current(actor.tenant, name), actor)
+    agent = current(actor.tenant, name)
+    return _item(agent, actor, withdrawn=is_withdrawn(actor.tenant, name, agent.binding))
 
 
-def _item(agent: AgentDefinition, actor: Actor | None = None) -> AgentItem:
+def _item(agent: AgentDefinition, actor: Actor | None = None, *, withdrawn: bool = False) -> AgentItem:
     return AgentItem(
         name=agent.name,
         binding=agent.binding,
@@ -195,5 +224,6 @@ def _item(agent: AgentDefinition, actor: Actor | None = None) -> AgentItem:
         access=[{"mode": rule.mode, "path": rule.path} for rule in agent.access],
         limits=vars(agent.limits),
         actions=[ActionItem(**vars(action)) for action in agent.actions.values()],
-        startable=actor is not None and actor.may(Permission.START),
+        startable=actor is not None and actor.may(Permission.START) and not withdrawn,
+        withdrawn=withdrawn,
     )

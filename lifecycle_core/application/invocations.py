@@ -32,7 +32,8 @@ def start(
     """Start an action of a registered agent, as part of the named delivery or of a new one.
 
     `context` is the caller's own note; it is kept with the admission and shown, and no agent sees it.
-    Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for an input that does not fit,
+    Raises `errors.NotFound` for an unknown agent or action, `errors.AgentWithdrawn` for an agent that was withdrawn,
+    `errors.SchemaInvalid` for an input that does not fit,
     `errors.ValueTooLarge` for one that no message could tell, `errors.SecretInArguments` for one that carries the agent's own
     secret, and the refusals of admission; then nothing has happened.
     """
@@ -71,11 +72,12 @@ def start_dispatch(
 def compose(actor: Actor, *, agent: str, action: str, input: Json, delivery: str | None = None) -> Dispatch:
     """Return the complete dispatch that `start` would start; nothing is stored.
 
-    Raises `errors.NotFound` for an unknown agent or action, `errors.SchemaInvalid` for a delivery that is no identity and
-    `errors.ConfigurationInvalid` for an agent whose workspace is not registered.
+    Raises `errors.NotFound` for an unknown agent or action, `errors.AgentWithdrawn` for an agent that was withdrawn,
+    `errors.SchemaInvalid` for a delivery that is no identity and `errors.ConfigurationInvalid` for an agent whose workspace
+    is not registered.
     """
     permissions.check_can_start(actor)
-    definition = agents.current(actor.tenant, agent)
+    definition = agents.startable(actor.tenant, agent)
     if action not in definition.actions:
         raise errors.NotFound
     identity = _checked(delivery) if delivery is not None else f"delivery-{uuid.uuid4()}"
@@ -97,6 +99,7 @@ def admit(actor: Actor, command: commands.Command, make: Callable[[], NewInvocat
     def run() -> UUID:
         if checked is None:
             raise errors.DeliveryRetired  # The stored answer went with its delivery a moment ago.
+        agents.check_not_withdrawn(checked.new.tenant, checked.new.agent, checked.new.agent_binding)
         hosting.host().admit(checked)
         return checked.new.id
 

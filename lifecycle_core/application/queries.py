@@ -14,12 +14,16 @@ from lifecycle_core.application.reading.leases import leases
 from lifecycle_core.application.reading.seals import sealed
 from lifecycle_core.application.reading.timeline import timeline
 from lifecycle_core.application.reading.tombstones import tombstone, tombstones
+from lifecycle_core.application.versions import listed as agent_versions
+from lifecycle_core.application.versions import shown as agent_version
 
 __all__ = [
     "affinities",
     "affinity",
     "affinity_of",
     "agent",
+    "agent_version",
+    "agent_versions",
     "agents",
     "approval",
     "approvals",

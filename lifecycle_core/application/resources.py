@@ -251,6 +251,31 @@ class AgentItem:
     limits: Mapping[str, int]
     actions: Sequence[ActionItem]
     startable: bool
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawalItem:
+    """That a version of an agent was kept from starting anything; `ended_by` brought it back."""
+
+    by: str
+    at: int
+    reason: str
+    ended_by: str | None
+    ended_at: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionItem:
+    """A version of an agent. `running` counts the invocations that have not ended; the last of `withdrawals` may last."""
+
+    agent: str
+    binding: str
+    state: Literal["current", "replaced", "withdrawn"]
+    current: bool
+    registered_at: int
+    running: int
+    withdrawals: Sequence[WithdrawalItem]
 
 
 @dataclass(frozen=True, kw_only=True)

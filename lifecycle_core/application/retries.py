@@ -29,6 +29,7 @@ class Outlook:
 
     number: int
     allowed: bool
+    withdrawn: bool
     following: str | None
 
 
@@ -38,7 +39,7 @@ def retry(actor: Actor, invocation: UUID, *, key: str | None = None) -> Invocati
     A hint of `same-episode` or `new-attempt` lets it be retried, `never` does not (`errors.RetryRefused`), nor may one that has
     not ended or was retried already, here or by its host; the refusal then names the attempt that followed. Every attempt is
     an episode of its own: whether it has a session of its own, too, is for the agent's session policy to say. Of two at once
-    one is refused.
+    one is refused. Raises `errors.AgentWithdrawn` where that version of the agent starts nothing any more.
     """
     found = rows.row(actor, invocation)
     permissions.check_can_start(actor)
@@ -67,6 +68,7 @@ def outlook(actor: Actor, item: InvocationItem) -> Outlook:
     return Outlook(
         number=existing.next()[0] if existing else found.attempt + 1,
         allowed=refusal is None and permissions.can_start(actor),
+        withdrawn=isinstance(refusal, errors.AgentWithdrawn),
         following=_following(actor, found, existing) or None,
     )
 
@@ -78,7 +80,8 @@ def _refusal(actor: Actor, found: Invocation, existing: Attempts | None) -> erro
         return errors.RetryRefused(following=_following(actor, found, existing))
     if found.status not in RETRYABLE or hint.get("retry") == NEVER:
         return errors.RetryRefused()
-    return None
+    withdrawn = agents.is_withdrawn(found.tenant, found.agent, found.agent_binding)
+    return errors.AgentWithdrawn() if withdrawn else None
 
 
 def _following(actor: Actor, found: Invocation, existing: Attempts | None) -> str:

@@ -15,11 +15,11 @@ def grant(
 ) -> WorkspaceCapability:
     """Return a sealed capability for one episode of an agent, under all of the agent's rules or some of them.
 
-    Raises `errors.NotFound` for an unknown agent or another workspace than the agent's, `errors.SchemaInvalid` for what is no
-    episode, and `errors.CapabilityMismatch` for rules that the agent does not have.
+    Raises `errors.NotFound` for an unknown agent or another workspace than the agent's, `errors.AgentWithdrawn`,
+    `errors.SchemaInvalid` for what is no episode, and `errors.CapabilityMismatch` for rules that the agent does not have.
     """
     permissions.check_can_start(actor)
-    definition = agents.current(actor.tenant, agent)
+    definition = agents.startable(actor.tenant, agent)
     if not workspace or workspace != definition.workspace:
         raise errors.NotFound
     allowed = composing.rules(definition)

@@ -156,6 +156,12 @@ class DeliveryBusy(Refused):
     code = "DELIVERY_BUSY"
 
 
+class AgentWithdrawn(Refused):
+    """This version of the agent was withdrawn and starts nothing any more."""
+
+    code = "AGENT_WITHDRAWN"
+
+
 @dataclass(eq=False)
 class RetryRefused(Refused):
     """This cannot be retried: it has not ended, was retried already, or would never succeed."""

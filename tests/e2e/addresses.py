@@ -70,6 +70,7 @@ def every(rest: Rest, puppet: Puppet, sink: HttpSink, name: str) -> dict[str, st
         "start-form": "/start/release-notes/write-notes/",
         "agent": "/agents/release-notes/",
         "agent-that-cannot-run": "/agents/pilot/",
+        "agent-withdraw": f"/agents/pilot/versions/{rest.get('/agents/pilot')['binding']}/withdraw/",
         "start-that-cannot-run": "/start/pilot/fly/",
         "tombstone": f"/tombstones/{tombstone['id']}/",
         "tombstone-verified": f"/tombstones/{tombstone['id']}/verify/",

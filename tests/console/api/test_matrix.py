@@ -47,6 +47,8 @@ RESPONSE: Final = {
 MATRIX: Final = {
     ("GET", "agents"): Row(ALL),
     ("GET", "agents/{name}"): Row(ALL),
+    ("GET", "agents/{name}/versions"): Row(ALL),
+    ("POST", "agents/{name}/withdraw"): Row(frozenset({"admin", "owner"}), lambda _: {"reason": "x"}),
     ("GET", "providers"): Row(ALL),
     ("GET", "providers/{key}"): Row(ALL),
     ("GET", "tools"): Row(ALL),

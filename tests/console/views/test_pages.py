@@ -49,6 +49,7 @@ def pages(world: World, browser: Client) -> Iterator[tuple[str, Any]]:
         *(reverse(f"pages:{name}") for name in ("agents", "tools", "leases", "affinities", "keys")),
         *(reverse("pages:inbox-group", args=[group]) for group in ("others", "running", "done")),
         reverse("pages:agent", args=["writer"]),
+        reverse("pages:agent-withdraw", args=["writer", queries.agent(world.host, "writer").binding]),
         reverse("pages:start-action", args=["writer", "write"]),
         reverse("pages:approval", args=[approval.id]),
         reverse("pages:approval-edit", args=[approval.id]),
