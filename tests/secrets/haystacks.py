@@ -174,7 +174,12 @@ def page_addresses(stage: Stage, pattern: URLPattern, run: Run) -> list[str]:
     }
     resource, found = str(pattern.pattern).partition("/")[0], [f"/{pattern.pattern}"]
     for name in [part for part in str(pattern.pattern).split("/") if part.startswith("<")]:
-        known = values[name] if name in values else first(stage, resource, run)
+        if name == "<str:binding>":
+            known: Iterable[str] = [
+                stage.api.get(f"agents/{run.agent}", stage.bearer(run.tenant)).json()["binding"]
+            ]
+        else:
+            known = values[name] if name in values else first(stage, resource, run)
         found = [address.replace(name, value) for address in found for value in known]
     return found
 
