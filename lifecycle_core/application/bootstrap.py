@@ -10,9 +10,10 @@ from django.conf import settings
 
 from lifecycle_core.access import capabilities, credentials
 from lifecycle_core.application import agents, signals
-from lifecycle_core.contract import errors
+from lifecycle_core.contract import errors, stages
 from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.invocation import AccessRule
+from lifecycle_core.contract.plugins import Plugin
 from lifecycle_core.contract.ports import (
     CredentialLease,
     Provider,
@@ -20,6 +21,8 @@ from lifecycle_core.contract.ports import (
     ToolContext,
 )
 from lifecycle_core.engine import result_schema
+from lifecycle_core.engine.chain import Roster
+from lifecycle_core.engine.health import Health
 from lifecycle_core.engine.services import Services
 from lifecycle_core.journal import blobs, store
 from lifecycle_core.plugins.ask_gate import AskGate
@@ -94,6 +97,17 @@ def implemented(key: str) -> bool:
 
 
 @cache
+def _built_in() -> Roster:
+    gate = AskGate()
+    return Roster([Plugin(name=gate.name, stage=stages.TOOL_ADMIT, kind="gate", act=gate.judge)])
+
+
+def roster(agent: AgentDefinition) -> Roster:
+    """Return the plugins that an agent runs under."""
+    return _built_in()
+
+
+@cache
 def services() -> Services:
     """Return what the engine works with."""
     return Services(
@@ -110,7 +124,8 @@ def services() -> Services:
         ),
         context=_context,
         workflow=Workflow(result_schema.check_form),
-        gates=(AskGate(),),
+        roster=roster,
+        health=Health(),
         value_bytes=settings.LIFECYCLE_VALUE_BYTES,
     )
 

@@ -221,7 +221,10 @@ class OutputProduced(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRequested(Event):
-    """The model asked for a call and the gates answered: `verdict` is allow, ask or refuse, `rule` says which gate and why."""
+    """The model asked for a call and the gates answered: `verdict` is allow, ask or refuse, `rule` says which gate and why.
+
+    `proposed` holds the model's arguments where plugins have put others in their place.
+    """
 
     kind = "tool.requested"
     call: str
@@ -234,6 +237,7 @@ class ToolRequested(Event):
     arguments_digest: str
     verdict: Literal["allow", "ask", "refuse"]
     rule: str
+    proposed: Json = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +245,7 @@ class ToolIntended(Event):
     """The call is about to reach the world; written before it does. `approval` is consumed by it.
 
     `preparation` binds what a call that nobody was asked about would change; of an approved one the approval says it.
+    `arguments` are there where an interceptor has put others in the place of those that were admitted.
     """
 
     kind = "tool.intended"
@@ -251,11 +256,27 @@ class ToolIntended(Event):
     attempt: int
     approval: str | None = None
     preparation: dict[str, Json] | None = None
+    arguments: Json = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolAttempted(Event):
+    """The call reached the world and came back, and an interceptor sends it once more; this is what came of the attempt."""
+
+    kind = "tool.attempted"
+    call: str
+    tool: str
+    attempt: int
+    ok: bool
+    content: Json
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCompleted(Event):
-    """The one result of a call. `content` is what the agent is told; `took_ms` is 0 where nothing ran."""
+    """The one result of a call. `content` is what the agent is told; `took_ms` is 0 where nothing ran.
+
+    `by` names the plugin that answered in the place of the tool.
+    """
 
     kind = "tool.completed"
     call: str
@@ -265,6 +286,7 @@ class ToolCompleted(Event):
     content: Json
     took_ms: int = 0
     reconciled: bool = False
+    by: str = ""
 
 
 # Approvals.
@@ -383,6 +405,44 @@ class InputCancelled(Event):
     reason: str
 
 
+# Plugins. `extension` and `plugin` name one, `plugin_kind` and `stage` say what it is and where it sits.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionFailed(Event):
+    """A plugin failed. A gate's failure is a refusal, a transformer's or an interceptor's fails the stage."""
+
+    kind = "extension.failed"
+    extension: str
+    plugin: str
+    plugin_kind: str
+    stage: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionOverdue(Event):
+    """A plugin came back, later than it should; one within the process cannot be stopped."""
+
+    kind = "extension.overdue"
+    extension: str
+    plugin: str
+    plugin_kind: str
+    stage: str
+    took_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionSuspended(Event):
+    """An observer failed so often in a row that its process does not hear it any more."""
+
+    kind = "extension.suspended"
+    extension: str
+    plugin: str
+    plugin_kind: str
+    stage: str
+
+
 # Facts that came too late to change anything.
 
 
@@ -438,8 +498,10 @@ TURN: Final[tuple[type[Event], ...]] = (
     OutputProduced,
     ToolRequested,
     ToolIntended,
+    ToolAttempted,
     ToolCompleted,
 )
+EXTENSIONS: Final[tuple[type[Event], ...]] = (ExtensionFailed, ExtensionOverdue, ExtensionSuspended)
 LATE: Final[tuple[type[Event], ...]] = (LateResult, LateAnswer, LateProviderEvent)
 
 ALL: Final[tuple[type[Event], ...]] = (
@@ -462,6 +524,7 @@ ALL: Final[tuple[type[Event], ...]] = (
     *ASKED,
     *RESOLVED,
     *CLOSED,
+    *EXTENSIONS,
     *LATE,
     DeliveryRetired,
 )

@@ -15,7 +15,7 @@ from lifecycle_core.contract.errors import Problem
 from lifecycle_core.contract.events import Event
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import CallRecord, ToolError, ToolSpec
-from lifecycle_core.engine import leases, result_schema, telling
+from lifecycle_core.engine import leases, result_schema, telling, tool_stages
 from lifecycle_core.engine.episode import Episode, PlannedCall
 
 
@@ -138,19 +138,17 @@ def edit(episode: Episode, pending: CallRecord, said: Said, arguments: Json) -> 
         if episode.holds_secret(arguments):
             raise errors.SecretInArguments
     fitting = check_arguments(spec, arguments)
-    verdict = episode.judge(spec, fitting)
+    edited = PlannedCall(
+        call=pending.id,
+        call_id=pending.call_id,
+        tool=pending.tool,
+        effect_class=pending.effect_class,
+        arguments=fitting,
+    )
+    verdict = tool_stages.judge(episode, spec, edited)
     if verdict.outcome == "refuse":
         raise errors.Forbidden(reason=episode.redactor.text(f"{verdict.rule}: {verdict.reason}"))
-    call = _prepared(
-        episode,
-        PlannedCall(
-            call=pending.id,
-            call_id=pending.call_id,
-            tool=pending.tool,
-            effect_class=pending.effect_class,
-            arguments=fitting,
-        ),
-    )
+    call = _prepared(episode, edited)
     nonce, expires_at = str(pending.bound["nonce"]), pending.expires_at
     bound = bind(episode, spec, call, model_turn=pending.model_turn, expires_at=expires_at, nonce=nonce)
     digest, preview = digests.digest(bound), call.preparation.preview

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lifecycle_core.contract import errors, events
+from lifecycle_core.contract import events
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import EffectClass, ProposedCall, ToolError, ToolSpec
-from lifecycle_core.engine import approvals, effects, result_schema
+from lifecycle_core.engine import approvals, effects, tool_stages
 from lifecycle_core.engine.episode import Episode, PlannedCall, call_identity
 
 COMPLETE = "workflow_complete"
@@ -53,28 +54,34 @@ def _known(episode: Episode) -> dict[str, ToolSpec]:
 def _check_arguments(episode: Episode, spec: ToolSpec, proposed: ProposedCall) -> None:
     if proposed.arguments is None:
         raise ToolError("ARGUMENTS_INVALID", proposed.problem)
-    if episode.holds_secret([proposed.call_id, proposed.arguments]):
-        raise ToolError("SECRET_IN_ARGUMENTS", "the arguments contain a leased secret")
     if spec.name == COMPLETE:
-        return  # The result is judged once, where the turn ends: a wrong one makes the invocation invalid.
-    problems = result_schema.validate(spec.input_schema, proposed.arguments)
-    if problems:
-        raise ToolError("ARGUMENTS_INVALID", errors.listed(problems))
+        # The result is judged once, where the turn ends: a wrong one makes the invocation invalid.
+        tool_stages.check_no_secret(episode, proposed.call_id, proposed.arguments)
+    else:
+        tool_stages.check_arguments(episode, spec, proposed.call_id, proposed.arguments)
 
 
 def _admit_effect(episode: Episode, index: int, call: PlannedCall, spec: ToolSpec) -> Admission:
-    verdict = episode.judge(spec, call.arguments)
+    proposed = call.arguments
+    call, verdict = tool_stages.admit(episode, spec, call)
     if verdict.outcome == "refuse":
         raise ToolError("REFUSED", f"{verdict.rule}: {verdict.reason}")
     call = episode.prepare(call)
-    _note(episode, index, call, verdict)
+    _note(episode, index, call, verdict, proposed=None if call.arguments is proposed else proposed)
     if verdict.outcome == "allow":
         return Admission(call, "run")
     episode.ledger.note(approvals.request(episode, spec, call, verdict))
     return Admission(call, "wait")
 
 
-def _note(episode: Episode, index: int, call: PlannedCall, verdict: Verdict) -> None:
+def _note(
+    episode: Episode,
+    index: int,
+    call: PlannedCall,
+    verdict: Verdict,
+    *,
+    proposed: dict[str, Json] | None = None,
+) -> None:
     episode.ledger.note(
         events.ToolRequested(
             call=call.call,
@@ -87,5 +94,6 @@ def _note(episode: Episode, index: int, call: PlannedCall, verdict: Verdict) -> 
             arguments_digest=call.arguments_digest,
             verdict=verdict.outcome,
             rule=verdict.rule,
+            proposed=proposed,
         )
     )

@@ -12,7 +12,7 @@ from lifecycle_core.contract.ports import (
     ToolResult,
     TurnInterrupted,
 )
-from lifecycle_core.engine import calls, effects, model_calls, output, settling, speech
+from lifecycle_core.engine import calls, model_calls, output, settling, speech, tool_runs
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
 
@@ -45,7 +45,7 @@ class TurnCarrier:
         results = {admission.call.call: admission.result for admission in admissions}
         for admission in admissions:
             if admission.next == "run":
-                results[admission.call.call] = effects.run(self._episode, self._turn, admission.call)
+                results[admission.call.call] = tool_runs.run(self._episode, self._turn, admission.call)
                 self._stop_if_uncertain()
         for admission in admissions:
             if admission.next == "speak":

@@ -10,7 +10,6 @@ from lifecycle_core.contract import digests
 from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.invocation import INTERACTION
-from lifecycle_core.contract.plugins import ToolAdmission, Verdict
 from lifecycle_core.contract.ports import (
     EffectClass,
     InvocationRecord,
@@ -20,7 +19,8 @@ from lifecycle_core.contract.ports import (
     ToolError,
     ToolSpec,
 )
-from lifecycle_core.engine import chain, guard
+from lifecycle_core.contract.subjects import Budget, Identity, Trusted
+from lifecycle_core.engine.chain import Chain
 from lifecycle_core.engine.granting import grant
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import Ledger
@@ -143,17 +143,36 @@ class Episode:
             raise ToolError("TOOL_FAULT", type(fault).__name__) from fault
         return replace(call, preparation=preparation)
 
-    def judge(self, spec: ToolSpec, arguments: dict[str, Json]) -> Verdict:
-        """Ask the gates about a call."""
-        admission = ToolAdmission(
+    @cached_property
+    def trusted(self) -> Trusted:
+        """Return for whom this runs and within what limits, as plugins see it and cannot change it."""
+        limits = self.agent.limits
+        return Trusted(
             tenant=self.record.tenant,
+            principal=self.record.requester,
             agent=self.record.agent,
-            tool=spec.name,
-            family=spec.family,
-            effect_class=spec.effect_class,
-            arguments=guard.freeze(arguments),
+            budget=Budget(
+                model_turns=limits.model_turns,
+                tool_calls=limits.tool_calls,
+                tokens=limits.tokens,
+                seconds=limits.seconds,
+            ),
         )
-        return chain.judge(self.services.gates, admission)
+
+    @property
+    def identity(self) -> Identity:
+        """Return what plugins may know this episode by."""
+        return Identity(invocation=str(self.record.id), attempt=str(self.record.attempt))
+
+    @cached_property
+    def chain(self) -> Chain:
+        """Return what runs the plugins of this agent, here."""
+        return Chain(
+            self.services.roster(self.agent),
+            health=self.services.health,
+            note=self.ledger.note,
+            now_ms=self.services.clock.monotonic_ms,
+        )
 
 
 def call_identity(record: InvocationRecord, model_turn: int, call_id: str) -> str:

@@ -28,10 +28,14 @@ def _absorb(kinds: Iterable[type[Event]], status: Status) -> dict[type[Event], S
     return dict.fromkeys(kinds, status)
 
 
+# What may still be said of an invocation that has ended.
+_BEHIND: Final = (*events.LATE, *events.EXTENSIONS)
+
 TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     None: {events.InvocationAdmitted: Status.STARTING},
     Status.STARTING: {
         events.InvocationClaimed: Status.STARTING,
+        **_absorb(events.EXTENSIONS, Status.STARTING),
         events.LateResult: Status.STARTING,
         events.SessionOpened: Status.RUNNING,
         events.SessionRestored: Status.RUNNING,
@@ -46,6 +50,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
         **_absorb(events.ASKED, Status.RUNNING),
         **_absorb(events.RESOLVED, Status.RUNNING),
         **_absorb(events.CLOSED, Status.RUNNING),
+        **_absorb(events.EXTENSIONS, Status.RUNNING),
         events.LateResult: Status.RUNNING,
         events.TurnSuspended: Status.AWAITING_INPUT,
         events.InvocationCompleted: Status.COMPLETED,
@@ -57,6 +62,7 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     Status.AWAITING_INPUT: {
         **_absorb(events.RESOLVED, Status.AWAITING_INPUT),
         **_absorb(events.CLOSED, Status.AWAITING_INPUT),
+        **_absorb(events.EXTENSIONS, Status.AWAITING_INPUT),
         events.LateResult: Status.AWAITING_INPUT,
         events.ToolCompleted: Status.AWAITING_INPUT,
         events.InvocationResumed: Status.RUNNING,
@@ -67,16 +73,17 @@ TRANSITIONS: Final[Mapping[Status | None, Rows]] = {
     Status.UNKNOWN: {
         **_absorb(events.CLOSED, Status.UNKNOWN),
         **_absorb(events.LATE, Status.UNKNOWN),
+        **_absorb(events.EXTENSIONS, Status.UNKNOWN),
         events.CallResolved: Status.UNKNOWN,
         events.ToolCompleted: Status.UNKNOWN,
         events.UnknownContinued: Status.RUNNING,
         events.UnknownFailed: Status.FAILED,
         events.UnknownCancelled: Status.CANCELLED,
     },
-    Status.COMPLETED: _absorb(events.LATE, Status.COMPLETED),
-    Status.FAILED: _absorb(events.LATE, Status.FAILED),
-    Status.INVALID: _absorb(events.LATE, Status.INVALID),
-    Status.CANCELLED: _absorb(events.LATE, Status.CANCELLED),
+    Status.COMPLETED: _absorb(_BEHIND, Status.COMPLETED),
+    Status.FAILED: _absorb(_BEHIND, Status.FAILED),
+    Status.INVALID: _absorb(_BEHIND, Status.INVALID),
+    Status.CANCELLED: _absorb(_BEHIND, Status.CANCELLED),
 }
 
 

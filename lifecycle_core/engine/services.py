@@ -1,11 +1,10 @@
 """What the engine is given to work with, and the times that it keeps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.invocation import AccessRule
-from lifecycle_core.contract.plugins import Gate
 from lifecycle_core.contract.ports import (
     Clock,
     CredentialLease,
@@ -16,6 +15,8 @@ from lifecycle_core.contract.ports import (
     WorkflowTools,
     Workspaces,
 )
+from lifecycle_core.engine.chain import Roster
+from lifecycle_core.engine.health import Health
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,8 @@ class Services:
 
     `agent` returns a registered version by tenant, name and binding; `has_provider`
     tells whether a provider can run anything here, without making it; `provider` raises `errors.ProviderNotImplemented` and
-    `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name.
+    `lease` raises `errors.CredentialAcquisitionFailed`; `tools` resolves an agent's tool families to tools by name, `roster`
+    gives the plugins that it runs under, and `health` remembers which of them fail.
     `workspaces` knows the capabilities that were sealed here; `context` makes a workspace's name (empty for none), its rules
     and a call's identity into where that call may act. `value_bytes` is how large a value the journal keeps, as canonical
     JSON. `known_secret` gives an agent's secret wherever it may be sent, or nothing; it only serves to keep it out of what is
@@ -61,7 +63,8 @@ class Services:
     workspaces: Workspaces
     context: Callable[[str, tuple[AccessRule, ...], str, Callable[[], bool]], ToolContext]
     workflow: WorkflowTools
-    gates: Sequence[Gate]
+    roster: Callable[[AgentDefinition], Roster]
+    health: Health
     timing: Timing = field(default_factory=Timing)
     value_bytes: int = 4 * 1024 * 1024
     known_secret: Callable[[str, AgentDefinition], CredentialLease | None] = _nothing_known

@@ -8,7 +8,7 @@ from typing import Final
 
 from lifecycle_core.contract import events
 from lifecycle_core.contract.ports import CallRecord, ToolResult, TurnInterrupted, TurnSuspended
-from lifecycle_core.engine import effects, speech, telling
+from lifecycle_core.engine import speech, taking_up, telling
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import Turn
 
@@ -69,13 +69,13 @@ def _settle(episode: Episode, turn: Turn, call: CallRecord) -> events.ToolComple
         case "waiting":
             return None
         case "approved":
-            return effects.run_decided(episode, turn, call)
+            return taking_up.run_decided(episode, turn, call)
         case "intended":
-            return effects.recover(episode, turn, call)
+            return taking_up.recover(episode, turn, call)
         case "requested" if call.tool in episode.workflow:
-            return speech.speak(episode, turn, effects.planned(call))
+            return speech.speak(episode, turn, taking_up.planned(call))
         case "requested":
-            return effects.repeat(episode, turn, call)
+            return taking_up.repeat(episode, turn, call)
 
 
 def _stored(call: CallRecord) -> events.ToolCompleted:

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from lifecycle_core.contract.plugins import Risk, ToolAdmission, Verdict
+from lifecycle_core.contract.plugins import Risk, Verdict
 from lifecycle_core.contract.ports import EffectClass
+from lifecycle_core.contract.subjects import ToolCall
 
 RISKS: Final[dict[EffectClass, Risk]] = {
     EffectClass.READ_ONLY: "low",
@@ -18,7 +19,7 @@ class AskGate:
 
     name = "ask-gate"
 
-    def judge(self, admission: ToolAdmission) -> Verdict:
+    def judge(self, admission: ToolCall) -> Verdict:
         """Allow what only reads, ask for the rest; the risk follows the effect class."""
         risk = RISKS[admission.effect_class]
         if admission.family == "workflow":

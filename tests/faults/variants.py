@@ -8,19 +8,19 @@ from django.db import transaction
 
 from lifecycle_core.application import approvals
 from lifecycle_core.contract.ports import EffectClass
-from lifecycle_core.engine import effects
+from lifecycle_core.engine import effects, tool_runs
 from lifecycle_core.engine.episode import Episode
 
 
 def intent_with_outcome() -> None:
     """Commit the intent of a call together with its outcome, after the dispatch."""
-    run = effects.run
+    run = tool_runs.run
 
     def late(episode: Episode, *arguments: Any) -> Any:
         with mock.patch.object(episode.ledger, "commit"):
             return run(episode, *arguments)
 
-    setattr(effects, "run", late)  # noqa: B010
+    setattr(tool_runs, "run", late)  # noqa: B010
 
 
 def unsafe_repeated() -> None:

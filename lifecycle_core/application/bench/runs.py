@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import connection
 
-from lifecycle_core.application.bench import disk, toolcall, transitions
+from lifecycle_core.application.bench import chain, disk, toolcall, transitions
 from lifecycle_core.application.bench.figures import Figure, Options
 from lifecycle_core.contract import errors
 from lifecycle_core.contract.digests import Json
@@ -17,6 +17,7 @@ from lifecycle_core.testing import disposable
 BENCHES: Final[Mapping[str, Callable[[Options], Iterator[Figure]]]] = {
     "toolcall": toolcall.measure,
     "transitions": transitions.measure,
+    "chain": chain.measure,
     "disk": disk.measure,
 }
 

@@ -11,7 +11,7 @@ from lifecycle_core.journal.standing import Work
 
 CALL_ASKED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'waiting', asked = (1 = 1), approval = %s, bound = %s,"
-    " effective_digest = %s, expires_at = %s"
+    " effective_digest = %s, expires_at = %s, arguments = %s, arguments_digest = %s"
     " WHERE invocation_id = %s AND identity = %s"
     # A call that nobody was asked about may have to ask after all, when what it would change has changed.
     " AND (state IN ('requested', 'waiting') OR state = 'intended' AND approval IS NULL) RETURNING proposed"
@@ -73,13 +73,15 @@ STATES: Final[Mapping[str, str]] = {
 def requested(work: Work, event: events.ApprovalRequested) -> None:
     """Ask people about a call."""
     approval, bound = UUID(event.approval), work.folder.value(event.bound)
-    asked = (approval, bound, event.request_digest, event.expires_at, work.standing.id, event.call)
-    row = work.run(CALL_ASKED, asked).fetchone()
+    arguments = work.folder.value(event.arguments)
+    asked = (approval, bound, event.request_digest, event.expires_at)
+    runs = (arguments, digests.digest(event.arguments))
+    row = work.run(CALL_ASKED, (*asked, *runs, work.standing.id, event.call)).fetchone()
     if row is None:
         raise work.conflict()
     place = (approval, work.standing.tenant, work.standing.id)
     call = (event.call, sql.plain(event.call_id), sql.plain(event.tool), event.effect_class)
-    shown = (work.folder.value(event.arguments), row[0], bound, work.folder.value(event.preview))
+    shown = (arguments, row[0], bound, work.folder.value(event.preview))
     asks = (event.request_digest, sql.plain(event.rule), event.risk, work.at, event.expires_at)
     work.one(work.run(REQUESTED, (*place, *call, *shown, *asks)))
     work.standing.open_requests += 1

@@ -27,6 +27,9 @@ RUNS_AGAIN: Final = Statement(
     "UPDATE journal_toolcall SET state = CASE WHEN approval IS NULL THEN 'requested' ELSE 'approved' END"
     " WHERE invocation_id = %s AND identity = %s AND state = 'intended'"
 )
+REWRITTEN: Final = Statement(
+    "UPDATE journal_toolcall SET arguments = %s, arguments_digest = %s WHERE invocation_id = %s AND identity = %s"
+)
 BOUND: Final = Statement("UPDATE journal_toolcall SET bound = %s WHERE invocation_id = %s AND identity = %s")
 COMPLETED: Final = Statement(
     "UPDATE journal_toolcall SET state = 'settled', outcome = %s, content = %s"
@@ -42,10 +45,11 @@ CONSUMED: Final = Statement(
 def requested(work: Work, event: events.ToolRequested) -> None:
     """Enter a call; one that asks waits."""
     arguments = work.folder.value(event.arguments)
+    proposed = arguments if event.proposed is None else work.folder.value(event.proposed)
     asks, digest = event.verdict == "ask", event.arguments_digest
     call = (event.call, sql.plain(event.call_id), event.model_turn, event.index)
     tool = (sql.plain(event.tool), event.effect_class, "waiting" if asks else "requested")
-    values = (work.standing.id, *call, *tool, arguments, arguments, digest, asks, False, digest)
+    values = (work.standing.id, *call, *tool, arguments, proposed, digest, asks, False, digest)
     work.one(work.run(REQUESTED, values))
     work.standing.tool_calls += 1
 
@@ -58,6 +62,9 @@ def intended(work: Work, event: events.ToolIntended) -> None:
     approval = UUID(event.approval) if event.approval else None
     if approval != (UUID(str(row[0])) if row[0] else None):
         raise errors.DigestMismatch
+    if event.arguments is not None and approval is None:
+        arguments = work.folder.value(event.arguments)
+        work.run(REWRITTEN, (arguments, event.arguments_digest, work.standing.id, event.call))
     if event.preparation:
         bound = work.folder.value({"preparation": event.preparation})
         work.run(BOUND, (bound, work.standing.id, event.call))

@@ -234,7 +234,8 @@ PORTS: Final = (
     "workspaces",
     "context",
     "workflow",
-    "gates",
+    "roster",
+    "health",
 )
 
 

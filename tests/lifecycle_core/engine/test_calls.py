@@ -7,8 +7,9 @@ import pytest
 
 from lifecycle_core.contract import digests, ports
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.contract.plugins import ToolAdmission, Verdict
+from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import EffectClass, ToolContext
+from lifecycle_core.contract.subjects import ToolCall
 from lifecycle_core.engine import telling
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.plugins.ask_gate import AskGate
@@ -197,7 +198,7 @@ def test_a_call_that_a_gate_refuses_says_which(world: World) -> None:
     class Never:
         name = "never"
 
-        def judge(self, admission: ToolAdmission) -> Verdict:
+        def judge(self, admission: ToolCall) -> Verdict:
             return Verdict(outcome="refuse", rule="never: rule 7", reason="not on a Sunday")
 
     world.gates.append(Never())
@@ -208,12 +209,12 @@ def test_a_call_that_a_gate_refuses_says_which(world: World) -> None:
 
 
 def test_a_gate_sees_the_call_and_cannot_change_it(world: World) -> None:
-    seen: list[ToolAdmission] = []
+    seen: list[ToolCall] = []
 
     class Curious:
         name = "curious"
 
-        def judge(self, admission: ToolAdmission) -> Verdict:
+        def judge(self, admission: ToolCall) -> Verdict:
             seen.append(admission)
             return Verdict(outcome="allow", rule=self.name)
 

@@ -9,7 +9,8 @@ import pytest
 from lifecycle_core.application import cancellations, expiry, inputs
 from lifecycle_core.contract import digests, errors, identities, ports
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.contract.plugins import ToolAdmission, Verdict
+from lifecycle_core.contract.plugins import Verdict
+from lifecycle_core.contract.subjects import ToolCall
 from lifecycle_core.journal.models import Approval
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, ask, call, calls, complete
@@ -229,7 +230,7 @@ def test_an_edit_goes_through_the_gates_again(world: World, waiting: UUID) -> No
     class NotBob:
         name = "not-bob"
 
-        def judge(self, admission: ToolAdmission) -> Verdict:
+        def judge(self, admission: ToolCall) -> Verdict:
             refuses = admission.arguments.get("to") == "bob"
             return Verdict(outcome="refuse" if refuses else "allow", rule=self.name, reason="not to bob")
 
@@ -450,7 +451,7 @@ def test_a_stricter_gate_voids_an_approval_that_was_given(world: World, waiting:
     class Closed:
         name = "closed"
 
-        def judge(self, admission: ToolAdmission) -> Verdict:
+        def judge(self, admission: ToolCall) -> Verdict:
             return Verdict(outcome="refuse", rule=self.name, reason="closed since noon")
 
     world.decide(world.approval(waiting))

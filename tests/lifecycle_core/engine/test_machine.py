@@ -12,6 +12,7 @@ from lifecycle_core.engine import machine
 STATUSES: Final[tuple[Status | None, ...]] = (None, *Status)
 
 # One line per event: every status from which it may happen, and what follows. `=` is "stays".
+ALWAYS: Final = "starting= running= awaiting-input= completed= failed= invalid= cancelled= unknown="
 EXPECTED: Final[dict[str, str]] = {
     "invocation.admitted": "none>starting",
     "invocation.claimed": "starting= running=",
@@ -34,6 +35,7 @@ EXPECTED: Final[dict[str, str]] = {
     "output.produced": "running=",
     "tool.requested": "running=",
     "tool.intended": "running=",
+    "tool.attempted": "running=",
     "tool.completed": "running= awaiting-input= unknown=",
     "approval.requested": "running=",
     "approval.decided": "running= awaiting-input=",
@@ -45,7 +47,10 @@ EXPECTED: Final[dict[str, str]] = {
     "input.declined": "running= awaiting-input=",
     "input.expired": "running= awaiting-input=",
     "input.cancelled": "running= awaiting-input= unknown=",
-    "late.result": "starting= running= awaiting-input= completed= failed= invalid= cancelled= unknown=",
+    "extension.failed": ALWAYS,
+    "extension.overdue": ALWAYS,
+    "extension.suspended": ALWAYS,
+    "late.result": ALWAYS,
     "late.answer": "completed= failed= invalid= cancelled= unknown=",
     "late.provider": "completed= failed= invalid= cancelled= unknown=",
     "delivery.retired": "",
@@ -99,7 +104,7 @@ def test_every_status_that_is_not_terminal_leads_to_an_end() -> None:
 
 @pytest.mark.parametrize("status", sorted(TERMINAL))
 def test_an_ended_invocation_absorbs_late_facts_and_nothing_else(status: Status) -> None:
-    assert dict(machine.TRANSITIONS[status]) == dict.fromkeys(events.LATE, status)
+    assert dict(machine.TRANSITIONS[status]) == dict.fromkeys((*events.LATE, *events.EXTENSIONS), status)
 
 
 def test_no_event_but_admission_creates_anything() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
 import pytest
@@ -26,15 +26,18 @@ from lifecycle_core.application import (
     work,
 )
 from lifecycle_core.application.resources import ApprovalItem, EventItem, InputItem, InvocationItem
-from lifecycle_core.contract import digests, errors, ports
+from lifecycle_core.contract import digests, errors, ports, stages
 from lifecycle_core.contract.actor import Actor, Permission
 from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.contract.plugins import Gate
+from lifecycle_core.contract.plugins import Plugin, Verdict
 from lifecycle_core.contract.ports import EffectClass, Preparation, ToolContext
 from lifecycle_core.contract.status import Status
+from lifecycle_core.contract.subjects import ToolCall
 from lifecycle_core.engine import result_schema
+from lifecycle_core.engine.chain import Roster
 from lifecycle_core.engine.control import Control
+from lifecycle_core.engine.health import Health
 from lifecycle_core.engine.host import Host
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.services import Services, Timing
@@ -168,6 +171,20 @@ BY_CLASS: Final = {
 }
 
 
+class Gate(Protocol):
+    """Judge a tool call before it can reach anything."""
+
+    @property
+    def name(self) -> str: ...
+
+    def judge(self, admission: ToolCall) -> Verdict: ...
+
+
+def seated(gate: Gate) -> Plugin:
+    """Return a gate of tool calls as a plugin."""
+    return Plugin(name=gate.name, stage=stages.TOOL_ADMIT, kind="gate", act=gate.judge)
+
+
 class AllowGate:
     """Let everything pass."""
 
@@ -240,6 +257,7 @@ class World:
         self.store = WatchedStore(hint=self._hint)
         self.tools = {name: FakeTool(name, effect_class) for effect_class, name in BY_CLASS.items()}
         self.gates: list[Gate] = [AskGate()]
+        self.plugins: list[Plugin] = []
         self.scripts: dict[str, Sequence[Step]] = {}
         self.seen: list[list[bytes]] = []
         self.providers: dict[str, ports.Provider] = {
@@ -261,7 +279,8 @@ class World:
             workspaces=capabilities.Authority(lambda: settings.LIFECYCLE_KEYS, lambda: self.workspaces),
             context=self._context,
             workflow=Workflow(result_schema.check_form),
-            gates=self.gates,
+            roster=lambda agent: Roster([*map(seated, self.gates), *self.plugins]),
+            health=Health(),
             timing=timing,
         )
         self._numbers = iter(range(1, 10_000))

@@ -2,15 +2,14 @@
 
 import pytest
 
-from lifecycle_core.contract.plugins import ToolAdmission
 from lifecycle_core.contract.ports import EffectClass
+from lifecycle_core.contract.subjects import ToolCall
 from lifecycle_core.plugins.ask_gate import AskGate
+from tests.lifecycle_core import seated
 
 
-def admission(effect_class: EffectClass, family: str = "mail", tool: str = "send") -> ToolAdmission:
-    return ToolAdmission(
-        tenant="default", agent="a", tool=tool, family=family, effect_class=effect_class, arguments={}
-    )
+def admission(effect_class: EffectClass, family: str = "mail", tool: str = "send") -> ToolCall:
+    return seated.tool_call(tool=tool, family=family, effect_class=effect_class, arguments={})
 
 
 @pytest.mark.parametrize(

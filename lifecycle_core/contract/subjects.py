@@ -1,0 +1,118 @@
+"""What plugins see of a stage: frozen snapshots, which a transformer replaces with a changed copy.
+
+Every snapshot carries the identity of what happens and the trusted context it happens in; neither can be changed. Maps and
+lists in it are read-only at every depth; `contract.frozen.draft` makes a copy to change. Reference: seed-contracts 23.2.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+from lifecycle_core.contract import stages
+from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.ports import EffectClass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """Name what happens; the parts below the invocation are there where a stage has them."""
+
+    invocation: str
+    attempt: str
+    step: int | None = None
+    model_turn: int | None = None
+    tool_call: str | None = None
+    delegation: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """What an invocation may use in all; seconds count for one worker's turn."""
+
+    model_turns: int
+    tool_calls: int
+    tokens: int
+    seconds: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trusted:
+    """For whom something happens, and within what limits. `principal` is whoever asked for the invocation."""
+
+    tenant: str
+    principal: str
+    agent: str
+    budget: Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Be the base of what a stage is about."""
+
+    STAGES: ClassVar[tuple[str, ...]] = ()
+
+    identity: Identity
+    trusted: Trusted
+
+    def changed(self, **fields: Any) -> Self:
+        """Return a copy with other contents. The guard refuses what the stage does not let a plugin change."""
+        return dataclasses.replace(self, **fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall(Subject):
+    """A call of a tool, as it is admitted and as it is carried."""
+
+    STAGES = (stages.TOOL_ADMIT, stages.TOOL_CALL)
+
+    tool: str
+    family: str
+    effect_class: EffectClass
+    arguments: Mapping[str, Json]
+
+    @property
+    def tenant(self) -> str:
+        return self.trusted.tenant
+
+    @property
+    def agent(self) -> str:
+        return self.trusted.agent
+
+    def answered(self, content: Json, *, ok: bool = True) -> "ToolOutcome":
+        """Return an outcome for this call that no tool gave; an interceptor that returns one keeps the call from running."""
+        return ToolOutcome(
+            identity=self.identity,
+            trusted=self.trusted,
+            tool=self.tool,
+            arguments=self.arguments,
+            ok=ok,
+            content=content,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOutcome(Subject):
+    """What became of a call; `content` is what the agent will be told, `by` names the plugin whose outcome it is, if one's."""
+
+    STAGES = (stages.TOOL_RESULT,)
+
+    tool: str
+    arguments: Mapping[str, Json]
+    ok: bool
+    content: Json
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """What an observer is shown: a stage begins or is over, and what came of it.
+
+    `outcome` is what the stage gave, where it gave anything; `ended` says how it was left: "done", or the reason why not.
+    """
+
+    stage: str
+    when: Literal["before", "after"]
+    subject: Subject
+    outcome: Any = None
+    ended: str = "done"
