@@ -50,7 +50,7 @@ def test_without_json_figures_stand_in_columns() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("speed",), "no bench speed. Benches: toolcall, transitions, disk"),
+        (("speed",), "no bench speed. Benches: toolcall, transitions, chain, disk"),
         (("toolcall", "--database", "mysql://localhost/x"), "postgresql://"),
         (("toolcall", "--database", "postgresql://127.0.0.1:1/nothing"), "127.0.0.1"),
     ],

@@ -80,4 +80,4 @@ def test_an_unknown_bench_is_refused_by_its_name() -> None:
     with pytest.raises(errors.ConfigurationInvalid) as refusal:
         runs.check(["toolcall", "speed"])
     assert "no bench speed" in refusal.value.sentence
-    assert "toolcall, transitions, disk" in refusal.value.sentence
+    assert "toolcall, transitions, chain, disk" in refusal.value.sentence
