@@ -54,19 +54,38 @@ def drive(invocation: UUID, worker: str, interruption: Interruption) -> None:
 
 
 def watch(running: Mapping[UUID, Interruption], worker: str, *, renew: bool) -> None:
-    """Interrupt what a worker must not drive any longer, and renew the leases of the rest."""
-    services = bootstrap.services()
-    stands = _stands(running)
-    for invocation, interruption in running.items():
-        if interruption.deadline_ms is None:
-            continue  # It has not begun.
-        if services.clock.monotonic_ms() > interruption.deadline_ms:
+    """Interrupt what a worker must not drive any longer, and then renew the leases of all that it has not lost.
+
+    A cancelled invocation is one of those: until it is left, nobody may have its session.
+    """
+    begun = {
+        one: interruption for one, interruption in running.items() if interruption.deadline_ms is not None
+    }
+    _interrupt_late(begun)
+    lost = _interrupt_lost(begun, worker)
+    if renew:
+        for invocation in begun.keys() - lost:
+            _renew(invocation, begun[invocation].token)
+
+
+def _interrupt_late(begun: Mapping[UUID, Interruption]) -> None:
+    """Interrupt the turns that have had their time; no database is needed for that."""
+    now = bootstrap.clock().monotonic_ms()
+    for interruption in begun.values():
+        if interruption.deadline_ms is not None and now > interruption.deadline_ms:
             interruption.interrupt("time-limit")
-        reason = _lost(stands.get(invocation), worker, interruption.token)
-        if reason:
+
+
+def _interrupt_lost(begun: Mapping[UUID, Interruption], worker: str) -> set[UUID]:
+    """Interrupt what was cancelled or taken over, and return what is taken over or gone."""
+    stands, lost = _stands(begun), set[UUID]()
+    for invocation, interruption in begun.items():
+        stand = stands.get(invocation)
+        if reason := _lost(stand, worker, interruption.token):
             interruption.interrupt(reason)
-        elif renew:
-            _renew(invocation, interruption.token)
+        if stand is None or reason == "lease-lost":
+            lost.add(invocation)
+    return lost
 
 
 def _renew(invocation: UUID, token: int) -> None:

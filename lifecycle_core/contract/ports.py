@@ -560,7 +560,12 @@ class Journal(Protocol):
     def messages(self, tenant: str, affinity: str) -> tuple[bytes, ...]: ...
 
     def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:
-        """Prolong a lease; false when it is lost or the invocation has ended."""
+        """Prolong a lease; false when it is lost or was given up."""
+
+    def release(self, invocation: UUID, token: int) -> None:
+        """Give up the lease of an invocation that was ended from outside, and with it its session, for whoever waits for it.
+
+        Nothing happens where it has not ended, or the lease is another's."""
 
     def retire(
         self,

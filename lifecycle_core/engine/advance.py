@@ -42,6 +42,9 @@ def advance(services: Services, invocation: UUID, *, worker: str, interruption: 
         log.info(
             "worker %s leaves invocation %s: %s", worker, invocation, interruption.reason or "lease lost"
         )
+    if episode.ledger.holds_lease:
+        # It was ended from outside, and its session is disposed of only now: the next one may have that.
+        services.journal.release(invocation, episode.ledger.token)
 
 
 def _take_lease(episode: Episode, worker: str) -> None:

@@ -59,6 +59,7 @@ class Ledger:
         self._session_length = 0
         self._claim: Claim | None = None
         self.broken = False
+        self.gave_up = False
         self.status: Status = record.status
         self.token = record.token
         self.redact: Callable[[Any], Any] = lambda value: value
@@ -71,8 +72,8 @@ class Ledger:
 
     @property
     def holds_lease(self) -> bool:
-        """Tell whether the lease is committed, and not only to be taken with the next commit."""
-        return self._claim is None
+        """Tell whether the lease is committed, and not only to be taken with the next commit, or given up already."""
+        return self._claim is None and not self.gave_up
 
     def claim(self, worker: str, ttl_ms: int) -> None:
         """Take the lease with the next commit."""
@@ -128,7 +129,7 @@ class Ledger:
         except BaseException:
             self.broken = True
             raise
-        self._claim = None
+        self._claim, self.gave_up = None, release
         self.status, self.token = appended.status, appended.token
         self._session_length += len(bodies)
 

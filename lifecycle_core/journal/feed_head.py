@@ -14,6 +14,7 @@ MOVE: Final = Statement("UPDATE journal_feedhead SET n = n + %s WHERE tenant = %
 BEGIN: Final = Statement(
     "INSERT INTO journal_feedhead (tenant, n, epoch, seq, chain_head) VALUES (%s, 0, %s, 0, %s) ON CONFLICT DO NOTHING"
 )
+WHERE: Final = Statement("SELECT n FROM journal_feedhead WHERE tenant = %s")
 FACTS: Final = Statement("SELECT seq, chain_head FROM journal_feedhead WHERE tenant = %s")
 ADD_FACT: Final = Statement("UPDATE journal_feedhead SET seq = %s, chain_head = %s WHERE tenant = %s")
 
@@ -45,6 +46,12 @@ def add_fact(run: Run, tenant: str, fact: Event, *, actor: str, at_ms: int) -> i
     run(ADD_FACT, (seq, head, tenant))
     run(_insertion(1), (tenant, None, seq, fact.kind, at_ms, actor, payload.decode(), head, last))
     return last
+
+
+def position(run: Run, tenant: str) -> int:
+    """Return the position of the last event of a tenant, for a hint that comes with none."""
+    row = run(WHERE, (tenant,)).fetchone()
+    return row[0] if row else 0
 
 
 def _move(run: Run, tenant: str, count: int) -> int:

@@ -50,7 +50,8 @@ class Invocation(models.Model):
     """One admitted action: where it stands, and who may run it now.
 
     `version` is the last seq, `chain_head` the hash of that event. `token` counts the leases ever taken; the lease is live
-    while `lease_expires_at` lies ahead. `ready` says that a worker has something to do and nobody holds the lease.
+    while `lease_expires_at` lies ahead, also that of one that was cancelled and not yet left. `ready` says that a worker has
+    something to do and nobody holds the lease.
     """
 
     id = models.UUIDField(primary_key=True)
@@ -89,8 +90,7 @@ class Invocation(models.Model):
             one_of("status", Status, "a_known_status"),
             models.UniqueConstraint(fields=["tenant", "episode"], name="one_invocation_per_episode"),
             models.CheckConstraint(
-                condition=~Q(status__in=sorted(TERMINAL))
-                | Q(ready=False, open_requests=0, lease_expires_at=0),
+                condition=~Q(status__in=sorted(TERMINAL)) | Q(ready=False, open_requests=0),
                 name="an_end_leaves_nothing_open",
             ),
         ]

@@ -102,9 +102,17 @@ class Work:
 
 def lock(run: Run, invocation: UUID) -> Standing:
     """Lock the row of an invocation and return it. Raises `errors.NotFound`."""
+    standing = find(run, invocation)
+    if standing is None:
+        raise errors.NotFound
+    return standing
+
+
+def find(run: Run, invocation: UUID) -> Standing | None:
+    """Lock the row of an invocation, if it is there, and return it."""
     row = run(LOCK, (invocation,)).fetchone()
     if row is None:
-        raise errors.NotFound
+        return None
     standing = Standing(**dict(zip(COLUMNS, row, strict=True)))
     standing.id, standing.status = invocation, Status(standing.status)
     return standing
@@ -114,11 +122,19 @@ def settle(work: Work, status: Status, *, release: bool) -> None:
     """Take the next status, and see who may hold the invocation now."""
     standing = work.standing
     standing.status = status
-    if release or status not in WORKING:
+    if release or _is_left(standing, work.at):
         standing.worker, standing.lease_expires_at = "", 0
     if status in TERMINAL and standing.open_requests:
         raise RuntimeError("An invocation cannot end while requests are open: close them in the same change.")
     standing.ready = _has_work(work)
+
+
+def _is_left(standing: Standing, at: int) -> bool:
+    """Tell whether no worker has an invocation in its hands; one that is ended from outside stays where it is until its worker
+    has left it, or the lease has run out.
+    """
+    ended = standing.status in TERMINAL
+    return standing.lease_expires_at <= at if ended else standing.status not in WORKING
 
 
 def write(work: Work, before: Before) -> None:

@@ -54,9 +54,9 @@ ADMIT: Final = Statement(
 )
 DISPATCH: Final = Statement("INSERT INTO journal_dispatchrow (invocation_id, body) VALUES (%s, %s)")
 RENEW: Final = Statement(
-    "UPDATE journal_invocation SET lease_expires_at = %s"
-    " WHERE id = %s AND token = %s AND worker <> '' AND status IN ('starting', 'running')"
+    "UPDATE journal_invocation SET lease_expires_at = %s WHERE id = %s AND token = %s AND worker <> ''"
 )
+RELEASE: Final = Statement("UPDATE journal_invocation SET worker = '', lease_expires_at = 0 WHERE id = %s")
 VOID_LEASES: Final = Statement(
     "UPDATE journal_invocation SET lease_expires_at = %s WHERE lease_expires_at > %s"
 )
@@ -111,8 +111,7 @@ class Store:
             if change.messages:
                 _keep(work, change.messages)
             standing.settle(work, status, release=change.release)
-            if status in TERMINAL:
-                projections.sessions.give_back(work)
+            projections.sessions.give_back(run, work.standing)
             return self._finish(work, change.events, change.actor, before=before)
 
     def hold(self, delivery: UUID) -> list[UUID]:
@@ -121,9 +120,23 @@ class Store:
             return deliveries.hold_all(run, delivery)
 
     def renew(self, invocation: UUID, token: int, ttl_ms: int, now_ms: int) -> bool:
-        """Prolong a lease; false when it is lost or the invocation has ended."""
+        """Prolong a lease; false when it is lost or was given up."""
         with self._writing() as run:
             return run(RENEW, (now_ms + ttl_ms, invocation, token)).rowcount == 1
+
+    def release(self, invocation: UUID, token: int) -> None:
+        """Give up the lease of an invocation that has ended, and its session with it; whoever waits for that is woken.
+
+        Nothing happens where the invocation is gone, has not ended, or the lease is not that of the token.
+        """
+        with self._writing() as run:
+            row = standing.find(run, invocation)
+            if row is None or row.status not in TERMINAL or row.token != token or not row.worker:
+                return
+            row.worker = ""
+            run(RELEASE, (invocation,))
+            projections.sessions.give_back(run, row)
+            self._tell(row.tenant, feed_head.position(run, row.tenant))
 
     def retire(
         self,

@@ -5,14 +5,16 @@ from typing import Final
 from uuid import UUID
 
 from lifecycle_core.contract.status import Status
+from lifecycle_core.journal.projections.sessions import LEFT
 from lifecycle_core.journal.sql import Run, Statement, as_uuid
 
 COLUMNS: Final = "id, tenant, token, status, created_at"
 TENANT: Final = "(%s = '' OR tenant = %s)"
-# A session is held by one invocation, and the eldest that waits for it is the next.
+# A session is held by one invocation, until that one has ended and left it; the eldest that waits for it is the next.
 IS_NEXT: Final = (
-    "(status <> 'starting' OR NOT EXISTS (SELECT 1 FROM journal_session AS s WHERE s.tenant = i.tenant"
-    " AND s.affinity = i.affinity AND s.holder <> i.id) AND NOT EXISTS (SELECT 1 FROM journal_invocation AS elder"
+    "(status <> 'starting' OR NOT EXISTS (SELECT 1 FROM journal_session AS s JOIN journal_invocation AS h ON h.id = s.holder"  # noqa: S608
+    f" WHERE s.tenant = i.tenant AND s.affinity = i.affinity AND s.holder <> i.id AND NOT ({LEFT}))"
+    " AND NOT EXISTS (SELECT 1 FROM journal_invocation AS elder"
     " WHERE elder.tenant = i.tenant AND elder.affinity = i.affinity AND elder.status = 'starting'"
     " AND elder.created_at <= i.created_at AND (elder.created_at < i.created_at OR elder.id < i.id)))"
 )
@@ -60,7 +62,7 @@ class Expired:
 def claimable(run: Run, now_ms: int, limit: int, tenant: str | None) -> list[Claimable]:
     """Return invocations with something to do and no live lease, longest waiting first."""
     only = tenant or ""
-    rows = run(CLAIMABLE, (only, only, now_ms, only, only, limit)).fetchall()
+    rows = run(CLAIMABLE, (only, only, now_ms, now_ms, only, only, limit)).fetchall()
     return [
         Claimable(invocation=as_uuid(identity), tenant=owner, token=token, status=Status(status))
         for identity, owner, token, status, _ in rows

@@ -2,7 +2,9 @@
 
 An invocation takes the session of its affinity with its first lease and keeps it until it has ended, also while it waits for
 people or nobody knows how it ended; so two new invocations of one affinity open it once, and neither speaks into the other's
-turn (reference: seed-contracts 7 and 19.7). The session itself goes when its delivery is retired.
+turn (reference: seed-contracts 7 and 19.7). One that is ended from outside keeps it for as long as its worker has the lease:
+the native session, maybe a process, lives until that worker has disposed of it. The session itself goes when its delivery is
+retired.
 """
 
 from typing import Final
@@ -10,9 +12,9 @@ from uuid import uuid4
 
 from lifecycle_core.contract import errors, events, identities
 from lifecycle_core.contract.identities import SessionAffinityRef
-from lifecycle_core.contract.status import Status
-from lifecycle_core.journal.sql import Statement, as_uuid
-from lifecycle_core.journal.standing import Work
+from lifecycle_core.contract.status import TERMINAL, Status
+from lifecycle_core.journal.sql import Run, Statement, as_uuid
+from lifecycle_core.journal.standing import Standing, Work
 
 # What stands in the place of a native session that nobody has opened yet (reference: seed-contracts 7).
 PENDING: Final = "pending-native-session"
@@ -26,8 +28,12 @@ STORED: Final = Statement(
     " WHERE tenant = %s AND affinity = %s"
 )
 FREE: Final = "(holder IS NULL OR holder = %s)"
+ENDS: Final = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+# Whoever has ended gives the session back with the lease; of a dead worker nothing is left once the lease ran out.
+LEFT: Final = f"h.status IN ({ENDS}) AND h.lease_expires_at <= %s"
 TAKEN: Final = Statement(
-    f"UPDATE journal_session SET holder = %s WHERE tenant = %s AND affinity = %s AND {FREE}"  # noqa: S608
+    f"UPDATE journal_session SET holder = %s WHERE tenant = %s AND affinity = %s AND ({FREE}"  # noqa: S608
+    f" OR EXISTS (SELECT 1 FROM journal_invocation AS h WHERE h.id = holder AND {LEFT}))"
 )
 OPENED: Final = Statement(
     "UPDATE journal_session SET opaque_identity = %s, binding = %s, generation = %s, holder = %s"  # noqa: S608
@@ -59,7 +65,8 @@ def claimed(work: Work, event: events.InvocationClaimed) -> None:
     """Take the session for an invocation that starts; refuse the claim while another one has it."""
     standing = work.standing
     if standing.status is Status.STARTING:
-        work.one(work.run(TAKEN, (standing.id, standing.tenant, standing.affinity, standing.id)))
+        who = (standing.id, standing.tenant, standing.affinity, standing.id)
+        work.one(work.run(TAKEN, (*who, work.at)))
 
 
 def opened(work: Work, event: events.SessionOpened) -> None:
@@ -78,7 +85,7 @@ def restored(work: Work, event: events.SessionRestored) -> None:
     standing.session, standing.generation = event.opaque_identity, event.generation
 
 
-def give_back(work: Work) -> None:
-    """Let the next invocation have the session of one that has ended."""
-    standing = work.standing
-    work.run(GIVEN_BACK, (standing.tenant, standing.affinity, standing.id))
+def give_back(run: Run, standing: Standing) -> None:
+    """Let the next invocation have the session of one that has ended and is in no worker's hands any more."""
+    if standing.status in TERMINAL and not standing.worker:
+        run(GIVEN_BACK, (standing.tenant, standing.affinity, standing.id))

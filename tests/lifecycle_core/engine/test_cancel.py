@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connection, connections
 
 from lifecycle_core.application import cancellations, deliveries, queries, work
 from lifecycle_core.contract import errors, events, ports
@@ -315,6 +315,116 @@ def test_the_watch_renews_the_lease_of_what_runs_and_takes_it_from_nobody(world:
             assert work.claimable(10) == []
         go_on.set()
     assert world.status(invocation) == "completed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_that_exceeds_its_time_is_interrupted_although_the_database_is_away(world: World) -> None:
+    late, early, fresh = Interruption(), Interruption(), Interruption()
+    late.deadline_ms, early.deadline_ms = world.clock.passed - 1, world.clock.passed
+    with pytest.raises(OperationalError), connection.execute_wrapper(_away):
+        work.watch({uuid4(): late, uuid4(): early, uuid4(): fresh}, "w1", renew=True)
+    assert [one.reason for one in (late, early, fresh)] == ["time-limit", None, None]
+
+
+def _away(*query: Any) -> Any:
+    raise OperationalError("the database is away")
+
+
+SHARED = '{ scope = "data-bound", isolation = "shared", source = "customer" }'
+GIVEN: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
+
+
+def sharing(world: World, *steps: Any) -> tuple[UUID, UUID]:
+    """Start two invocations that share a session, the first of which makes these steps."""
+    world.apply("worker", session=SHARED)
+    first = world.start(*steps, **GIVEN)
+    world.clock.advance(1)
+    return first, world.start(complete(), **GIVEN)
+
+
+def claimable() -> list[UUID]:
+    return [found.invocation for found in work.claimable(10)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_lease_of_a_cancelled_turn_is_renewed_until_its_worker_has_left_it(world: World) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(arguments: dict[str, Json], context: ToolContext) -> Json:
+        asked.set()
+        assert go_on.wait(WAIT)
+        return "seen"
+
+    world.tools[w.LOOK].act = wait
+    first, second = sharing(world, calls(call(w.LOOK, "c1")))
+    interruption = Interruption()
+    with driving(world, first, interruption):
+        assert asked.wait(WAIT)
+        cancel(first)
+        for _ in range(5):
+            world.clock.advance(world.services.timing.lease_ms - 1)
+            work.watch({first: interruption}, "w1", renew=True)
+            assert claimable() == []
+        assert interruption.reason == "cancelled"
+        told = len(world.hints)
+        go_on.set()
+    assert claimable() == [second]
+    assert len(world.hints) > told, "whoever waits for the session is woken"
+    assert world.drive(second) == "completed"
+    assert world.store.load(first).worker == ""
+
+
+def test_the_session_of_a_cancelled_turn_is_given_up_after_it_is_disposed_of(world: World) -> None:
+    def cancel_meanwhile(session: w.NativeSession, turn: ports.TurnInput, carrier: ports.Carrier) -> None:
+        cancel(first)
+        raise ports.TurnInterrupted
+
+    def release(invocation: UUID, token: int) -> None:
+        at_release.append((invocation, token, [session.disposed for session in provider.opened]))
+        given_up(invocation, token)
+
+    at_release: list[Any] = []
+    given_up = world.store.release
+    world.store.release = release  # type: ignore[method-assign]
+    world.providers["chat-completions"] = provider = w.NativeProvider([cancel_meanwhile])
+    first, second = sharing(world)
+    assert world.drive(first) == "cancelled"
+    assert at_release == [(first, 1, [1])]
+    assert claimable() == [second]
+
+
+def test_the_session_of_a_cancelled_turn_whose_worker_died_is_free_when_its_lease_has_run_out(
+    world: World,
+) -> None:
+    def cancel_and_die(arguments: dict[str, Json], context: ToolContext) -> Json:
+        cancel(first)
+        raise w.Killed
+
+    world.tools[w.LOOK].act = cancel_and_die
+    first, second = sharing(world, calls(call(w.LOOK, "c1")))
+    with pytest.raises(w.Killed):
+        world.drive(first)
+    assert claimable() == []
+    world.clock.advance(world.services.timing.lease_ms - 1)
+    assert claimable() == []
+    world.clock.advance(1)
+    assert claimable() == [second]
+    assert world.drive(second) == "completed"
+    assert world.status(first) == "cancelled"
+
+
+def test_the_watch_of_a_worker_does_not_renew_what_another_one_took_over(world: World) -> None:
+    world.tools[w.LOOK].act = _die
+    invocation = world.start(calls(call(w.LOOK, "c1")))
+    world.kill(invocation, "w1")
+    with pytest.raises(w.Killed):
+        world.drive(invocation, "w2")
+    before = world.store.load(invocation)
+    world.clock.advance(1)
+    assert watched(world, "w1", invocation, 1).reason == "lease-lost"
+    assert world.store.load(invocation) == before
+    assert watched(world, "w2", invocation, 2).reason is None
+    assert world.store.load(invocation).lease_expires_at > before.lease_expires_at, "the control"
 
 
 def test_a_turn_whose_lease_another_worker_took_is_interrupted(world: World) -> None:

@@ -170,8 +170,8 @@ class Run:
         stored = models.Invocation.objects.get(id=self.id).disposition
         return json.loads(stored) if stored else None
 
-    def end(self, status: Status = Status.COMPLETED) -> ports.Appended:
-        """End it as a test needs it to have ended."""
+    def end(self, status: Status = Status.COMPLETED, *, release: bool = True) -> ports.Appended:
+        """End it as a test needs it to have ended; without `release` it is ended from outside of its worker."""
         facts: dict[Status, Event] = {
             Status.COMPLETED: events.InvocationCompleted(result={"sum": 1}),
             Status.FAILED: events.InvocationFailed(code="STREAM_CLOSED", retry="new-attempt", detail="d"),
@@ -181,7 +181,7 @@ class Run:
                 owner="invocation", reason="CALL_INTERRUPTED", detail="d"
             ),
         }
-        return self.append(facts[status], to=status)
+        return self.append(facts[status], to=status, release=release)
 
     def retire(self, authorization: str = "order-1", **given: Any) -> UUID:
         return self.store.retire(

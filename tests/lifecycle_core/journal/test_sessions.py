@@ -8,7 +8,7 @@ import pytest
 
 from lifecycle_core.contract import errors, events, identities, ports
 from lifecycle_core.contract.status import Status
-from lifecycle_core.journal import models
+from lifecycle_core.journal import feed, models
 from lifecycle_core.journal.store import Store
 from tests.lifecycle_core.journal import making
 
@@ -99,6 +99,91 @@ def test_whoever_ends_gives_the_session_to_the_next(store: Store, end: Status) -
     second.claim()
     second.append(restored(second, 2, f"native-{first.id}"), to=Status.RUNNING)
     assert holder() == second.id
+
+
+def taken_from_outside(store: Store) -> tuple[making.Run, making.Run]:
+    """Return two invocations of one affinity, the first of which was cancelled while its worker is at it."""
+    first, second = shared(store)
+    first.end(Status.CANCELLED, release=False)
+    return first, second
+
+
+def test_whoever_is_ended_from_outside_keeps_the_session_until_its_worker_has_left(store: Store) -> None:
+    first, second = taken_from_outside(store)
+    assert (holder(), waiting(store)) == (first.id, [])
+    with pytest.raises(errors.StatusConflict):
+        second.claim()
+    store.release(first.id, first.token)
+    assert (holder(), waiting(store)) == (None, [second.id])
+    record = first.record()
+    assert (record.status, record.worker, record.lease_expires_at) == (Status.CANCELLED, "", 0)
+
+
+def test_whoever_leaves_what_was_ended_from_outside_wakes_those_that_wait(
+    store: Store, hints: list[tuple[str, int]], django_capture_on_commit_callbacks: Any
+) -> None:
+    first, _ = taken_from_outside(store)
+    _, last = feed.head(making.TENANT)
+    with django_capture_on_commit_callbacks(execute=True):
+        store.release(first.id, first.token)
+    assert hints == [(making.TENANT, last)], "nothing has happened in the journal"
+
+
+def test_whoever_is_ended_from_outside_loses_the_session_with_the_lease_of_a_dead_worker(
+    store: Store,
+) -> None:
+    first, second = taken_from_outside(store)
+    over = first.record().lease_expires_at
+    assert store.claimable(over - 1, 10) == []
+    with pytest.raises(errors.StatusConflict):
+        second.claim(at=over - 1)
+    assert [found.invocation for found in store.claimable(over, 10)] == [second.id]
+    second.claim(at=over)
+    assert holder() == second.id
+    store.release(first.id, first.token)
+    assert holder() == second.id, "a worker that was thought dead takes nothing from the next one"
+
+
+def test_what_comes_late_from_a_worker_whose_lease_ran_out_gives_the_session_back(store: Store) -> None:
+    first, second = taken_from_outside(store)
+    first.append(events.LateResult(what="w", detail=None), to={Status.CANCELLED: Status.CANCELLED})
+    assert holder() == first.id, "its lease lives"
+    first.append(
+        events.LateResult(what="w", detail=None),
+        to={Status.CANCELLED: Status.CANCELLED},
+        at=first.record().lease_expires_at,
+    )
+    assert (holder(), waiting(store)) == (None, [second.id])
+
+
+@pytest.mark.parametrize("token", [0, 2])
+def test_a_foreign_token_releases_nothing_and_wakes_nobody(
+    store: Store, token: int, django_capture_on_commit_callbacks: Any
+) -> None:
+    first, _ = taken_from_outside(store)
+    before = first.record()
+    with django_capture_on_commit_callbacks() as told:
+        store.release(first.id, token)
+    assert (first.record(), holder(), waiting(store), told) == (before, first.id, [], [])
+
+
+def test_what_has_not_ended_is_not_released(store: Store, django_capture_on_commit_callbacks: Any) -> None:
+    first, _ = shared(store)
+    before = first.record()
+    with django_capture_on_commit_callbacks() as told:
+        store.release(first.id, first.token)
+    assert (first.record(), holder(), told) == (before, first.id, [])
+
+
+def test_what_was_retired_before_its_worker_left_is_not_released(
+    store: Store, django_capture_on_commit_callbacks: Any
+) -> None:
+    first, second = taken_from_outside(store)
+    second.append(events.InvocationCancelled(reason="TIMEOUT", by="user:ann"), to=Status.CANCELLED)
+    first.retire()
+    with django_capture_on_commit_callbacks() as told:
+        store.release(first.id, first.token)
+    assert (models.Session.objects.exists(), told) == (False, [])
 
 
 def test_whoever_waits_for_people_keeps_the_session(store: Store) -> None:

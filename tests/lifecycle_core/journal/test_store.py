@@ -243,6 +243,20 @@ def test_an_end_gives_the_lease_up(store: Store, end: Status) -> None:
     assert not store.renew(run.id, 1, 1000, making.NOW)
 
 
+@pytest.mark.parametrize("end", sorted(TERMINAL))
+def test_an_end_from_outside_leaves_the_lease_to_its_worker_until_that_gives_it_up(
+    store: Store, end: Status
+) -> None:
+    run = making.running(store)
+    run.end(end, release=False)
+    assert store.renew(run.id, run.token, 30_000, making.LATER)
+    record = run.record()
+    assert (record.worker, record.lease_expires_at) == ("w1", making.LATER + 30_000)
+    assert store.claimable(making.LATER + 30_000, 10) == [], "there is nothing to do for anybody"
+    store.release(run.id, run.token)
+    assert not store.renew(run.id, run.token, 30_000, making.LATER)
+
+
 def test_a_lease_is_not_taken_by_who_only_waits(store: Store) -> None:
     made = making.admit(store)
     claim = ports.Claim(worker="w1", ttl_ms=1000, seen_token=0)

@@ -38,10 +38,10 @@ def test_an_unknown_status_is_refused(store: Store) -> None:
         models.Invocation.objects.filter(id=run.id).update(status="paused")
 
 
-def test_an_end_leaves_no_lease_and_no_work(store: Store) -> None:
+def test_an_end_leaves_no_work(store: Store) -> None:
     run = making.running(store)
     run.end()
-    for column, value in {"ready": True, "lease_expires_at": 1, "open_requests": 1}.items():
+    for column, value in {"ready": True, "open_requests": 1}.items():
         with refused():
             models.Invocation.objects.filter(id=run.id).update(**{column: value})
 

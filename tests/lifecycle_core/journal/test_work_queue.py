@@ -14,6 +14,7 @@ from tests.lifecycle_core.journal import making
 
 pytestmark = pytest.mark.django_db
 ENDED = 3000
+QUESTION = ("", "", making.NOW, making.NOW, "", "", 32)
 WALK = re.compile(r"SCAN (i|elder|journal_invocation)$|Seq Scan on journal_invocation", re.MULTILINE)
 
 
@@ -35,7 +36,7 @@ def plan() -> str:
     statement = Statement(explain + work_queue.CLAIMABLE.postgresql.decode())
     run = runner(connection)
     run(Statement("ANALYZE journal_invocation"), ())
-    return "\n".join(str(row[-1]) for row in run(statement, ("", "", making.NOW, "", "", 32)).fetchall())
+    return "\n".join(str(row[-1]) for row in run(statement, QUESTION).fetchall())
 
 
 def test_looking_for_work_never_walks_through_what_has_ended(store: Store, ended: None) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import deliveries, resolutions
+from lifecycle_core.application import cancellations, deliveries, resolutions
 from lifecycle_core.contract import ports
 from lifecycle_core.journal.models import Session
 from lifecycle_core.workers import embedded
@@ -102,6 +102,22 @@ def test_whoever_waits_for_people_or_is_unknown_keeps_the_others_waiting(
         advances.until(lambda: status(second) == "completed")
     assert world.store.load(first).session == world.store.load(second).session
     assert world.store.load(second).generation > world.store.load(first).generation
+
+
+def test_whoever_waits_for_the_session_of_a_cancelled_one_has_it_when_that_is_disposed_of(
+    world: World, advances: Advances
+) -> None:
+    room, provider, [first, second] = started(world, 2, SHARED)
+    room.let_in.clear()
+    with working(slots=2, reserved=0), working(slots=2, reserved=0):
+        advances.until(lambda: room.most == 1)
+        cancellations.cancel(w.ANN, first)
+        assert provider.opened[0].cancelled.wait(WAIT)
+        assert world.kinds(second) == ["invocation.admitted"], "nothing was claimed or opened"
+        room.let_in.set()
+        advances.until(lambda: status(second) == "completed")
+    assert (status(first), room.most) == ("cancelled", 1)
+    assert provider.opened[0].disposed == 1
 
 
 def test_a_shared_session_ends_with_its_delivery(world: World, advances: Advances) -> None:
