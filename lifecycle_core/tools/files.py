@@ -112,8 +112,9 @@ class _Change(ABC):
         old = None if before is None else _text(path, before.content)
         content = self._after(arguments, path, old)
         diff = line_diff.unified(path, old, content.decode())
+        base, target = _hash(before), digests.digest_bytes(content)
         return Preparation(
-            binding={"path": path, "base": _hash(before), "target": digests.digest_bytes(content)},
+            binding={"path": path, "base": base, "target": target},
             preview={
                 "kind": "diff",
                 "path": path,
@@ -121,6 +122,7 @@ class _Change(ABC):
                 "added": diff.added,
                 "removed": diff.removed,
                 "creates": before is None,
+                **_unshown(diff, base, target),
                 **_names(before),
             },
         )
@@ -253,6 +255,14 @@ def _hash(found: rooted.Found | None) -> str:
 def _names(found: rooted.Found | None) -> dict[str, Json]:
     """Say how many names a file has, if more than one."""
     return {"links": found.links} if found is not None and found.links > 1 else {}
+
+
+def _unshown(diff: line_diff.LineDiff, base: str, target: str) -> dict[str, Json]:
+    """Say how much of a difference is not in its text, if any, and which contents an approval is bound to all the same."""
+    if not diff.unshown_added and not diff.unshown_removed:
+        return {}
+    unshown: Json = {"added": diff.unshown_added, "removed": diff.unshown_removed}
+    return {"unshown": unshown, "base": base, "target": target}
 
 
 def _mark(call: str) -> str:

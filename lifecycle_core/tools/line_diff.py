@@ -1,7 +1,8 @@
 """Unified diffs whose cost is bounded, whatever an agent wrote.
 
 The algorithm is Myers' greedy one. When two texts are too different for it to end soon, what differs is shown as one block that
-is replaced: longer to read, but true.
+is replaced: longer to read, but true. Of a block that nobody could read, only its edges are shown, and in between how many
+lines are not: so the counts stay true, and nothing is left out in silence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,16 +11,24 @@ from typing import Final
 
 CONTEXT: Final = 3
 MAX_EDITS: Final = 600
-MAX_STEPS: Final = 1_000_000
+MAX_STEPS: Final = 400_000
+# What two texts do not share is compared and shown up to here.
+MAX_LINES: Final = 150_000
+MAX_CHARACTERS: Final = 4 * 1024 * 1024
+# Of a larger block, so many lines are shown at each of its ends, as long as they are no longer than this in all.
+EDGE_LINES: Final = 100
+EDGE_CHARACTERS: Final = 16 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineDiff:
-    """A unified diff with its counts of lines."""
+    """A unified diff with its counts of lines; so many of the added and removed ones are not in its text."""
 
     text: str
     added: int
     removed: int
+    unshown_added: int = 0
+    unshown_removed: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,17 +41,99 @@ class Change:
     new_end: int
 
 
+@dataclass(frozen=True)
+class _Edges:
+    """What is shown of many lines: the first ones and the last ones."""
+
+    count: int
+    first: Sequence[str]
+    last: Sequence[str]
+
+    @property
+    def unshown(self) -> int:
+        return self.count - len(self.first) - len(self.last)
+
+
 def unified(path: str, old: str | None, new: str) -> LineDiff:
     """Return the difference of two texts line by line; `old` is nothing for a file that does not exist yet."""
-    before, after = _lines(old or ""), _lines(new)
-    changes = _changes(before, after)
-    header = [f"--- {'/dev/null' if old is None else 'a/' + path}\n", f"+++ b/{path}\n"]
-    hunks = [line for group in _groups(changes) for line in _hunk(group, before, after)]
+    header = f"--- {'/dev/null' if old is None else 'a/' + path}\n+++ b/{path}\n"
+    before = old or ""
+    if before == new:
+        return LineDiff(text=header if old is None else "", added=0, removed=0)
+    head = _shared_head(before, new)
+    tail = _shared_tail(before, new, head)
+    removed, added = before[head : len(before) - tail], new[head : len(new) - tail]
+    preceding = _preceding(before, head)
+    at = before.count("\n", 0, head) - len(preceding)
+    if len(removed) + len(added) > MAX_CHARACTERS or _count(removed) + _count(added) > MAX_LINES:
+        return _edged(header, at, preceding, _edges(removed), _edges(added))
+    following = _following(before, len(before) - tail)
+    return _whole(header, at, [preceding, _lines(removed), following], _lines(added))
+
+
+def _whole(header: str, at: int, before: Sequence[list[str]], added: list[str]) -> LineDiff:
+    """Show everything; `before` is what precedes the change, what is changed and what follows, from line `at` on."""
+    preceding, removed, following = before
+    changes = _changes(removed, added, len(preceding))
+    old, new = [*preceding, *removed, *following], [*preceding, *added, *following]
+    hunks = [line for group in _groups(changes) for line in _hunk(group, old, new, at)]
     return LineDiff(
-        text="".join(header + hunks) if changes or old is None else "",
+        text=header + "".join(hunks),
         added=sum(change.new_end - change.new_start for change in changes),
         removed=sum(change.end - change.start for change in changes),
     )
+
+
+def _edged(header: str, at: int, preceding: list[str], removed: _Edges, added: _Edges) -> LineDiff:
+    """Show the edges of one block that is replaced."""
+    start = at + len(preceding)
+    parts = [
+        f"@@ -{_range(at, start + removed.count)} +{_range(at, start + added.count)} @@\n",
+        *(_line(" ", line) for line in preceding),
+        *_shown("-", removed, "removed"),
+        *_shown("+", added, "added"),
+    ]
+    return LineDiff(
+        text=header + "".join(parts),
+        added=added.count,
+        removed=removed.count,
+        unshown_added=added.unshown,
+        unshown_removed=removed.unshown,
+    )
+
+
+def _shown(sign: str, edges: _Edges, what: str) -> Iterator[str]:
+    yield from (_line(sign, line) for line in edges.first)
+    if edges.unshown:
+        yield f"\\ {edges.unshown} {what} lines are not shown\n"
+    yield from (_line(sign, line) for line in edges.last)
+
+
+def _edges(text: str) -> _Edges:
+    count = _count(text)
+    if count <= 2 * EDGE_LINES:
+        lines = _lines(text)
+        middle = count // 2
+        return _Edges(count, _fitting(lines[:middle]), _fitting(lines[middle:][::-1])[::-1])
+    first = _lines(text[: text.rfind("\n", 0, EDGE_CHARACTERS) + 1])[:EDGE_LINES]
+    last = _lines(text[-EDGE_CHARACTERS:])[1:][-EDGE_LINES:]
+    return _Edges(count, first, last)
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """Return the first lines, as many as fit."""
+    kept: list[str] = []
+    left = EDGE_CHARACTERS
+    for line in lines:
+        left -= len(line)
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def _count(text: str) -> int:
+    return text.count("\n") + (bool(text) and not text.endswith("\n"))
 
 
 def _lines(text: str) -> list[str]:
@@ -52,21 +143,53 @@ def _lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    head = 0
-    shorter = min(len(old), len(new))
-    while head < shorter and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not middle_old and not middle_new:
-        return []
-    kept = _kept(middle_old, middle_new)
+def _preceding(text: str, end: int) -> list[str]:
+    """Return the lines of context before a place, unless they are too long to be of help."""
+    return _lines(text[max(end - EDGE_CHARACTERS, 0) : end])[1 if end > EDGE_CHARACTERS else 0 :][-CONTEXT:]
+
+
+def _following(text: str, start: int) -> list[str]:
+    """Return the lines of context from a place on, unless they are too long to be of help."""
+    cut = text[start : start + EDGE_CHARACTERS]
+    return _lines(cut if start + EDGE_CHARACTERS >= len(text) else cut[: cut.rfind("\n") + 1])[:CONTEXT]
+
+
+def _shared_head(old: str, new: str) -> int:
+    """Return how many characters two texts begin with in common, up to the end of a line."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old.startswith(new[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return old.rfind("\n", 0, low) + 1
+
+
+def _shared_tail(old: str, new: str, head: int) -> int:
+    """Return how many characters two texts end with in common after their head, from the beginning of a line on."""
+    low, high = 0, min(len(old), len(new)) - head
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old.endswith(new[len(new) - middle : len(new) - low], 0, len(old) - low):
+            low = middle
+        else:
+            high = middle - 1
+    if all(_begins_line(text, len(text) - low, head) for text in (old, new)):
+        return low
+    end = old.find("\n", len(old) - low)
+    return 0 if end < 0 else len(old) - end - 1
+
+
+def _begins_line(text: str, at: int, head: int) -> bool:
+    return at == head or text[at - 1] == "\n"
+
+
+def _changes(old: Sequence[str], new: Sequence[str], offset: int) -> list[Change]:
+    kept = _kept(old, new) if old and new else None
     if kept is None:
-        return [Change(head, len(old) - tail, head, len(new) - tail)]
-    return list(_gaps(kept, head, len(middle_old), len(middle_new)))
+        return [Change(offset, offset + len(old), offset, offset + len(new))]
+    return list(_gaps(kept, offset, len(old), len(new)))
 
 
 def _gaps(kept: Sequence[tuple[int, int]], offset: int, old: int, new: int) -> Iterator[Change]:
@@ -133,11 +256,12 @@ def _groups(changes: Sequence[Change]) -> Iterator[list[Change]]:
         yield group
 
 
-def _hunk(group: Sequence[Change], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _hunk(group: Sequence[Change], old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[str]:
+    """Write a group of changes; `offset` lines stand before those that are given."""
     first, last = group[0], group[-1]
     start, end = max(first.start - CONTEXT, 0), min(last.end + CONTEXT, len(old))
     new_start, new_end = max(first.new_start - CONTEXT, 0), min(last.new_end + CONTEXT, len(new))
-    yield f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n"
+    yield f"@@ -{_range(offset + start, offset + end)} +{_range(offset + new_start, offset + new_end)} @@\n"
     at = start
     for change in group:
         yield from (_line(" ", line) for line in old[at : change.start])

@@ -115,6 +115,15 @@ def test_the_preview_of_a_change_has_signs(people: People, world: World) -> None
     assert "notes/a.md" in page
 
 
+def test_the_page_says_how_much_of_a_change_it_does_not_show(people: People, world: World) -> None:
+    world.start(Call(tool="files_write", arguments={"path": "notes/a.md", "content": "a\n" * 200_000}))
+    approval = queries.approvals(world.host, state="pending").items[0]
+    page = card(people("operator"), approval).content.decode()
+    assert approval.preview is not None
+    assert "199800 added and 0 removed lines are missing" in page
+    assert f"to {approval.preview['target']}" in page
+
+
 def test_text_that_lies_is_shown_and_does_nothing(people: People, world: World) -> None:
     world.start(Call(tool="files_write", arguments={"path": "notes/a.md", "content": HOSTILE}))
     approval = queries.approvals(world.host, state="pending").items[0]

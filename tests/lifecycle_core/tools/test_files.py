@@ -154,6 +154,21 @@ def test_a_write_is_shown_as_a_difference_before_it_happens(workspace: Path) -> 
     assert (workspace / "notes/a.md").read_text() == "one\ntwo\n"
 
 
+def test_a_change_that_is_not_shown_as_a_whole_says_so_and_is_bound_as_a_whole(workspace: Path) -> None:
+    before, after = "a\n" * 400_000, "b\n" * 400_000
+    (workspace / "notes/a.md").write_text(before)
+    preparation = WRITE.prepare({"path": "notes/a.md", "content": after}, context(workspace))
+    hashes = {
+        "base": digests.digest_bytes(before.encode()),
+        "target": digests.digest_bytes(after.encode()),
+    }
+    assert preparation.preview is not None
+    assert (preparation.preview["added"], preparation.preview["removed"]) == (400_000, 400_000)
+    assert preparation.preview["unshown"] == {"added": 399_800, "removed": 399_800}
+    assert {name: preparation.preview[name] for name in hashes} == hashes
+    assert preparation.binding == {"path": "notes/a.md", **hashes}
+
+
 def test_a_new_file_is_bound_to_its_absence(workspace: Path) -> None:
     preparation = WRITE.prepare({"path": "notes/x/y.md", "content": ""}, context(workspace))
     assert preparation.binding["base"] == "absent"

@@ -81,3 +81,40 @@ def test_very_different_texts_do_not_take_long(alphabet: int) -> None:
     diff = line_diff.unified("f", old, new)
     assert time.process_time() - began < 5
     assert applied(old, diff.text) == new
+
+
+MANY = 1 << 20
+EDGED: dict[str, tuple[str | None, str]] = {
+    "a new file of blank lines": (None, "\n" * MANY),
+    "every line becomes another": ("\n" * MANY, "x\n" * MANY),
+    "the first and the last line": ("a\n" + "\n" * MANY + "b\n", "c\n" + "\n" * MANY + "d\n"),
+    "one line": ("a" * 5 * MANY, "b" * 5 * MANY),
+    "a long line among short ones": ("a\n" * 300, "b\n" + "b" * 5 * MANY + "\nb\n"),
+}
+
+
+@pytest.mark.parametrize("name", EDGED)
+def test_a_change_too_large_to_read_is_shown_by_its_edges_and_says_how_much_is_not(name: str) -> None:
+    old, new = EDGED[name]
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        diff = line_diff.unified("f", old, new)
+        took.append(time.process_time() - began)
+    assert min(took) < 0.2
+    assert len(diff.text) < 5 * line_diff.EDGE_CHARACTERS
+    body = diff.text.split("\n")[3:]
+    assert diff.added == sum(line.startswith("+") for line in body) + diff.unshown_added
+    assert diff.removed == sum(line.startswith("-") for line in body) + diff.unshown_removed
+    assert f"\\ {diff.unshown_added} added lines are not shown\n" in diff.text
+    assert ("removed lines are not shown" in diff.text) == (diff.unshown_removed > 0)
+
+
+def test_a_small_change_of_a_very_large_text_is_shown_as_a_whole_and_soon() -> None:
+    old = "".join(f"{number}\n" for number in range(MANY))
+    new = old.replace("\n500000\n", "\nhalf a million\n")
+    began = time.process_time()
+    diff = line_diff.unified("f", old, new)
+    assert time.process_time() - began < 0.2
+    assert "@@ -499998,7 +499998,7 @@\n 499997\n" in diff.text
+    assert (diff.added, diff.removed, diff.unshown_added, diff.unshown_removed) == (1, 1, 0, 0)
