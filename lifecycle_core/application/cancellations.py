@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from lifecycle_core.application import cleaning, commands, permissions, queries, steering
+from lifecycle_core.application import cleaning, commands, endings, permissions, queries, steering
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.resources import InvocationItem
 from lifecycle_core.contract.actor import Actor
@@ -25,7 +25,8 @@ def cancel(
     body: Json = {"invocation": str(invocation), "reason": reason, "comment": comment}
 
     def run() -> UUID:
-        steering.control().cancel(found.pk, reason=reason, by=actor.name, comment=comment)
+        status = steering.control().cancel(found.pk, reason=reason, by=actor.name, comment=comment)
+        endings.show(found.pk, found.status, status)
         return found.pk
 
     return queries.invocation(actor, commands.Command.of("cancel-invocation", key, body).once(actor, run))

@@ -6,7 +6,16 @@ from uuid import UUID
 
 from django.db import transaction
 
-from lifecycle_core.application import bootstrap, cleaning, commands, permissions, queries, sessions, steering
+from lifecycle_core.application import (
+    bootstrap,
+    cleaning,
+    commands,
+    endings,
+    permissions,
+    queries,
+    sessions,
+    steering,
+)
 from lifecycle_core.application.reading import deliveries as rows
 from lifecycle_core.application.resources import DeliveryItem, TombstoneItem
 from lifecycle_core.contract import errors
@@ -31,6 +40,7 @@ def cancel(
     permissions.check_can_cancel_delivery(actor)
     body: Json = {"delivery": str(delivery), "reason": reason, "comment": comment}
 
+    before = {row.pk: row.status for row in found.invocations.all()}
     said = {row.pk: cleaning.text(row, comment) for row in found.invocations.all()}
 
     def run() -> UUID:
@@ -38,7 +48,8 @@ def cancel(
             # All of them before the first writes a fact: the feed's head is always the last lock.
             for invocation in bootstrap.journal().hold(found.pk):
                 words = said.get(invocation, "")  # nothing for one that was started a moment ago
-                steering.control().cancel(invocation, reason=reason, by=actor.name, comment=words)
+                status = steering.control().cancel(invocation, reason=reason, by=actor.name, comment=words)
+                endings.show(invocation, before.get(invocation, ""), status)
         return found.pk
 
     return queries.delivery(actor, commands.Command.of("cancel-delivery", key, body).once(actor, run))

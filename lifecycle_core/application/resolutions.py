@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from lifecycle_core.application import bootstrap, cleaning, commands, permissions, queries, steering
+from lifecycle_core.application import bootstrap, cleaning, commands, endings, permissions, queries, steering
 from lifecycle_core.application.reading import invocations as rows
 from lifecycle_core.application.reading import journal
 from lifecycle_core.application.resources import InvocationItem, OpenIntent
@@ -77,7 +77,7 @@ def resolve(
     resolution = _resolution(actor, found, outcome, reason, findings)
 
     def run() -> UUID:
-        steering.control().resolve(found.pk, resolution)
+        endings.show(found.pk, found.status, steering.control().resolve(found.pk, resolution))
         return found.pk
 
     return queries.invocation(actor, commands.Command.of("resolve", key, body).once(actor, run))

@@ -196,7 +196,10 @@ class ModelFailed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResponded(Event):
-    """The model answered; `usage` counts tokens as input, output, cached; `took_ms` is measured by a monotonic clock."""
+    """The model answered; `usage` counts tokens as input, output, cached; `took_ms` is measured by a monotonic clock.
+
+    `by` names the plugin that answered in the place of the model.
+    """
 
     kind = "model.responded"
     model_turn: int
@@ -206,6 +209,7 @@ class ModelResponded(Event):
     finish: str
     usage: dict[str, int]
     took_ms: int
+    by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

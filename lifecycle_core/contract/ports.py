@@ -246,11 +246,29 @@ class TurnInterrupted(Exception):
     """Leave the native turn: it was cancelled, its lease is lost or it has ended. Providers let it pass."""
 
 
+class Conversation(Protocol):
+    """What a model is told, shown to plugins before it is."""
+
+    def shown(self) -> list[dict[str, Json]]:
+        """Return the messages that the next `perform` sends, in order."""
+
+    def put(self, messages: Sequence[Mapping[str, Json]]) -> None:
+        """Send other messages with the next `perform` alone; what the session keeps stays as it is."""
+
+
 class Carrier(Protocol):
     """Be the only way of a provider to a model, a tool and the journal."""
 
-    def call_model(self, perform: Callable[[Callable[[str], None]], ModelAnswer]) -> ModelAnswer:
-        """Run one model call. `perform(emit)` does it and gives streamed text to `emit`. Raises what `perform` raises."""
+    def call_model(
+        self,
+        perform: Callable[[Callable[[str], None]], ModelAnswer],
+        conversation: "Conversation | None" = None,
+    ) -> ModelAnswer:
+        """Run one model call. `perform(emit)` does it and gives streamed text to `emit`. Raises what `perform` raises.
+
+        A session that takes changes of what the model is told and of what it answered hands its `conversation` over; from one
+        that does not, plugins that would change anything are refused.
+        """
 
     def call_tools(self, calls: Sequence[ProposedCall], *, grace_ms: int = 0) -> list[ToolResult]:
         """Run the calls of one model turn and return one result each, in order. Raises `TurnSuspended` when any waits for

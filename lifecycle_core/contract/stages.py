@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 type Kind = Literal["gate", "transformer", "interceptor", "observer"]
+type When = Literal["before", "after"]
 type Of = Literal["invocation", "attempt", "step", "model turn", "tool call", "delegation"]
 type Flag = Literal["sync", "async", "cancellable", "streaming", "resumable"]
 

@@ -5,9 +5,9 @@ lists in it are read-only at every depth; `contract.frozen.draft` makes a copy t
 """
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from lifecycle_core.contract import stages
 from lifecycle_core.contract.digests import Json
@@ -105,6 +105,57 @@ class ToolOutcome(Subject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelCall(Subject):
+    """A model that is about to be asked. `messages` are what it will be told; empty where an engine does not show them."""
+
+    STAGES = (stages.CONTEXT_PREPARE, stages.MODEL_CALL)
+
+    model: str
+    messages: Sequence[Mapping[str, Json]]
+
+    def answered(self, text: str) -> "ModelOutcome":
+        """Return an answer that no model gave; an interceptor that returns one keeps the model from being asked."""
+        return ModelOutcome(identity=self.identity, trusted=self.trusted, model=self.model, text=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOutcome(Subject):
+    """What a model answered: its text, the names of the tools that it calls, the tokens that it took.
+
+    `by` names the plugin whose answer it is, if one's; such an answer makes no calls.
+    """
+
+    STAGES = (stages.MODEL_RESPONSE,)
+
+    model: str
+    text: str
+    calls: tuple[str, ...] = ()
+    usage: Mapping[str, int] = field(default_factory=dict)
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk(Subject):
+    """A piece of text as the model says it. Without text it is dropped."""
+
+    STAGES = (stages.MODEL_STREAM,)
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passing(Subject):
+    """Something that has an identity and no content of its own: an attempt, a step, a suspension, an end.
+
+    `resumed` tells that an attempt goes on in a session that was there before.
+    """
+
+    STAGES = (stages.ATTEMPT_RUN, stages.STEP_RUN, stages.SUSPENSION, stages.INVOCATION_SETTLE)
+
+    resumed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Moment:
     """What an observer is shown: a stage begins or is over, and what came of it.
 
@@ -112,7 +163,7 @@ class Moment:
     """
 
     stage: str
-    when: Literal["before", "after"]
+    when: stages.When
     subject: Subject
     outcome: Any = None
     ended: str = "done"

@@ -12,7 +12,7 @@ from uuid import UUID
 from lifecycle_core.contract import errors, events
 from lifecycle_core.contract.ports import CredentialLease, Resume, TurnInterrupted
 from lifecycle_core.contract.status import ACTIVE, Status
-from lifecycle_core.engine import closing, leases, native, settling, turn
+from lifecycle_core.engine import endings, leases, native, settling, turn
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.ledger import LedgerClosed
@@ -53,6 +53,7 @@ def _take_lease(episode: Episode, worker: str) -> None:
     ledger.claim(worker, episode.services.timing.lease_ms)
     if ledger.status is Status.AWAITING_INPUT:
         ledger.note(events.InvocationResumed(worker=worker, token=ledger.next_token))
+        endings.resumed(episode)
         return
     recovered = ledger.status is Status.RUNNING
     ledger.note(events.InvocationClaimed(worker=worker, token=ledger.next_token, recovered=recovered))
@@ -101,7 +102,7 @@ def _end(episode: Episode, outcome: turn.Turn, *, waits: bool) -> None:
         interaction=episode.interaction,
         schema=episode.result_schema,
     )
-    closing.end(episode, ended)
+    endings.end(episode, ended)
 
 
 def _give_up(episode: Episode, worker: str, refusal: errors.Refused) -> None:
@@ -111,4 +112,4 @@ def _give_up(episode: Episode, worker: str, refusal: errors.Refused) -> None:
         token = episode.ledger.next_token
         episode.ledger.note(events.InvocationResumed(worker=worker, token=token))
     detail = f"something that happened could not be kept: {refusal}"
-    closing.end(episode, events.InvocationFailed(code=turn.PROTOCOL_ERROR, retry="never", detail=detail))
+    endings.end(episode, events.InvocationFailed(code=turn.PROTOCOL_ERROR, retry="never", detail=detail))

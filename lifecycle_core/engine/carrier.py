@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from lifecycle_core.contract import stages
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import (
+    Conversation,
     InputAsked,
     ModelAnswer,
     NativeEvent,
@@ -12,7 +14,18 @@ from lifecycle_core.contract.ports import (
     ToolResult,
     TurnInterrupted,
 )
-from lifecycle_core.engine import calls, model_calls, output, settling, speech, tool_runs
+from lifecycle_core.contract.subjects import Moment, Passing
+from lifecycle_core.engine import (
+    calls,
+    model_calls,
+    model_stages,
+    output,
+    settling,
+    speech,
+    tool_runs,
+    tool_stages,
+)
+from lifecycle_core.engine.chain import StageFailed
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
 
@@ -26,15 +39,25 @@ class TurnCarrier:
         self._episode = episode
         self._turn = turn
         self._output = output.Folder(episode, turn)
+        self._step: Passing | None = None
 
-    def call_model(self, perform: model_calls.Perform) -> ModelAnswer:
+    def call_model(
+        self, perform: model_calls.Perform, conversation: Conversation | None = None
+    ) -> ModelAnswer:
         """Ask the model, unless the turn is over or its budget spent."""
         episode = self._episode
         self._output.flush()
         self._stop_if_over()
         self._check_budget(episode.model_turn < episode.agent.limits.model_turns, "model turns")
         self._check_budget(episode.tokens < episode.agent.limits.tokens, "tokens")
-        return model_calls.ask(episode, self._output, perform)
+        self._begin_step()
+        try:
+            return model_calls.ask(episode, self._output, perform, conversation)
+        except model_stages.Refused as refused:
+            self._turn.fail(refused.code, str(refused), retry="never")
+        except StageFailed as failed:
+            self._turn.fail(tool_stages.FAILED, str(failed), retry="never")
+        raise TurnInterrupted
 
     def call_tools(self, proposed: Sequence[ProposedCall], *, grace_ms: int = 0) -> list[ToolResult]:
         """Run what needs nobody and ask about the rest; the workflow tools speak last, after the calls beside them."""
@@ -77,6 +100,20 @@ class TurnCarrier:
     def end(self) -> None:
         """Keep what the provider said last, with the next commit."""
         self._output.flush()
+        self.end_step()
+
+    def _begin_step(self) -> None:
+        """Show that a step begins; it ends when the next one does, or with the turn."""
+        self.end_step()
+        self._episode.step += 1
+        self._step = Passing(identity=self._episode.identity, trusted=self._episode.trusted)
+        self._episode.chain.show(Moment(stage=stages.STEP_RUN, when="before", subject=self._step))
+
+    def end_step(self) -> None:
+        """Show that the step is over, if one was begun."""
+        if self._step is not None:
+            over, self._step = self._step, None
+            self._episode.chain.show(Moment(stage=stages.STEP_RUN, when="after", subject=over))
 
     def _check_identities(self, identities: list[str]) -> None:
         """Fail a turn with two calls that cannot be told apart, before anybody is asked: one would be shown and both run."""

@@ -22,6 +22,8 @@ from lifecycle_core.contract.subjects import Moment, Subject
 from lifecycle_core.engine import asynchronous, guard
 from lifecycle_core.engine.health import Health
 
+type Kind = Literal["gates", "transformers", "interceptors", "observers"]
+
 log = logging.getLogger(__name__)
 
 _SEVERITY: Final = {"allow": 0, "ask": 1, "refuse": 2}
@@ -96,10 +98,14 @@ class Chain:
         self._now_ms = now_ms
         self._rules = rules
 
-    def has(self, stage: str, *kinds: Literal["gates", "transformers", "interceptors", "observers"]) -> bool:
+    def has(self, stage: str, *kinds: Kind) -> bool:
         """Tell whether a plugin of one of the kinds sits at a stage."""
         seats = self._at[stage]
         return any(getattr(seats, kind) for kind in kinds)
+
+    def sits(self, stage: str) -> bool:
+        """Tell whether any plugin sits at a stage."""
+        return self.has(stage, "gates", "transformers", "interceptors", "observers")
 
     def judge(self, stage: str, subject: Subject, default: Verdict = ALLOWED) -> Verdict:
         """Return the strictest verdict; the first gate wins among equals. A gate that fails refuses."""

@@ -64,6 +64,7 @@ class Episode:
     tokens: int
     output_sequence: int
     session: str
+    step: int = 0
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
 
     @classmethod
@@ -162,7 +163,12 @@ class Episode:
     @property
     def identity(self) -> Identity:
         """Return what plugins may know this episode by."""
-        return Identity(invocation=str(self.record.id), attempt=str(self.record.attempt))
+        return Identity(
+            invocation=str(self.record.id),
+            attempt=str(self.record.attempt),
+            step=self.step or None,
+            model_turn=self.model_turn or None,
+        )
 
     @cached_property
     def chain(self) -> Chain:

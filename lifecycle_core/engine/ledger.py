@@ -133,6 +133,12 @@ class Ledger:
         self.status, self.token = appended.status, appended.token
         self._session_length += len(bodies)
 
+    def add_behind(self) -> None:
+        """Keep what was noted after the lease was given up, which says nothing of the invocation's state: facts of plugins."""
+        facts = tuple(fact for fact in self._facts if isinstance(fact, events.EXTENSIONS))
+        self._facts = []
+        self._keep_behind(facts)
+
     def check(self) -> None:
         """Raise `LedgerClosed` when the invocation has ended or another worker holds it; what was collected is kept late."""
         try:
@@ -171,14 +177,18 @@ class Ledger:
             for fact in facts
             if isinstance(fact, _WORTH_KEEPING_LATE)
         )
-        if not late:
+        self._keep_behind(late)
+
+    def _keep_behind(self, facts: tuple[Event, ...]) -> None:
+        """Append facts that change nothing, wherever the invocation is by now."""
+        if not facts:
             return
         change = Change(
             invocation=self._invocation,
             actor=self._actor,
             at_ms=self._clock.now_ms(),
-            transitions=machine.transitions(late, Status),
-            events=late,
+            transitions=machine.transitions(facts, Status),
+            events=facts,
         )
         try:
             self._journal.append(change)

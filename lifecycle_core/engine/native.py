@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lifecycle_core.contract import errors, events, identities
+from lifecycle_core.contract import errors, events, identities, stages
 from lifecycle_core.contract.ports import (
     Begin,
     CredentialLease,
@@ -18,6 +18,7 @@ from lifecycle_core.contract.ports import (
     TurnInterrupted,
     TurnSuspended,
 )
+from lifecycle_core.contract.subjects import Moment, Passing
 from lifecycle_core.engine import binding, leases
 from lifecycle_core.engine.carrier import TurnCarrier
 from lifecycle_core.engine.episode import Episode
@@ -56,6 +57,10 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: Credenti
         refusal = errors.CredentialAcquisitionFailed()
         outcome.fail("CREDENTIAL_UNAVAILABLE", refusal.sentence, retry="new-attempt")
         return False
+    attempt = Passing(
+        identity=episode.identity, trusted=episode.trusted, resumed=isinstance(turn_input, Resume)
+    )
+    episode.chain.show(Moment(stage=stages.ATTEMPT_RUN, when="before", subject=attempt))
     try:
         with _session(episode) as session:
             return _drive(episode, outcome, session, turn_input, lease)
@@ -67,6 +72,8 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: Credenti
         outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
     except SessionLost as lost:
         outcome.lose(str(lost), reason=lost.reason)
+    finally:
+        episode.chain.show(Moment(stage=stages.ATTEMPT_RUN, when="after", subject=attempt))
     return False
 
 
@@ -80,6 +87,7 @@ def _drive(
         carrier.end()
         return True
     except LedgerClosed:
+        carrier.end_step()
         raise
     except TurnInterrupted:
         pass  # What was collected so far decides.

@@ -19,7 +19,7 @@ FAILED = "EXTENSION_FAILED"
 def subject(episode: Episode, spec: ToolSpec, call: PlannedCall) -> ToolCall:
     """Return what plugins see of a call."""
     return ToolCall(
-        identity=replace(episode.identity, model_turn=episode.model_turn, tool_call=call.call),
+        identity=replace(episode.identity, tool_call=call.call),
         trusted=episode.trusted,
         tool=spec.name,
         family=spec.family,

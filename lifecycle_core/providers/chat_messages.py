@@ -98,7 +98,7 @@ def open_calls(messages: Sequence[bytes]) -> dict[str, str]:
     """
     answered: set[str] = set()
     for body in reversed(messages):
-        message = _read(body)
+        message = read(body)
         if message["role"] == "tool":
             answered.add(message["tool_call_id"])
             continue
@@ -109,10 +109,11 @@ def open_calls(messages: Sequence[bytes]) -> dict[str, str]:
 
 def role(body: bytes) -> str:
     """Return who says a message. Raises `LookupError` when it is none."""
-    return str(_read(body)["role"])
+    return str(read(body)["role"])
 
 
-def _read(body: bytes) -> dict[str, Any]:
+def read(body: bytes) -> dict[str, Any]:
+    """Return a kept message. Raises `LookupError` when it is none."""
     try:
         message = json.loads(body)
     except ValueError as cause:

@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from lifecycle_core.contract import ports
+from lifecycle_core.contract import digests, ports
+from lifecycle_core.contract.digests import Json
 from lifecycle_core.providers import chat_failures, chat_messages
 from lifecycle_core.providers.chat_answer import Reply
 
@@ -111,14 +112,15 @@ class ChatSession:
     def _step(self, carrier: ports.Carrier, secret: str) -> bool:
         """Ask the model once and run its calls; tell whether it is to be asked again."""
         written: dict[str, str] = {}
+        told = _Told(self._messages)
 
         def perform(emit: Callable[[str], None]) -> ports.ModelAnswer:
-            reply = self._model.answer(self._messages, secret, emit)
+            reply = self._model.answer(told.messages, secret, emit)
             written.clear()
             written.update(reply.written)
             return reply.answer
 
-        answer = carrier.call_model(perform)
+        answer = carrier.call_model(perform, told)
         _check(answer.calls)
         self._keep(chat_messages.assistant(answer, written), carrier)
         if not answer.calls:
@@ -137,6 +139,19 @@ class ChatSession:
     def _keep(self, message: bytes, carrier: ports.Carrier) -> None:
         self._messages.append(message)
         carrier.keep(message)
+
+
+class _Told:
+    """What the model is told next; plugins may put something else in its place, for this once."""
+
+    def __init__(self, messages: Sequence[bytes]) -> None:
+        self.messages: Sequence[bytes] = messages
+
+    def shown(self) -> list[dict[str, Json]]:
+        return [chat_messages.read(message) for message in self.messages]
+
+    def put(self, messages: Sequence[Mapping[str, Json]]) -> None:
+        self.messages = [digests.canonical(message) for message in messages]
 
 
 def _check(calls: Sequence[ports.ProposedCall]) -> None:

@@ -28,7 +28,11 @@ class MemoryCarrier:
         self._results: dict[str, ports.ToolResult] = {}
         self._over = False
 
-    def call_model(self, perform: Callable[[Callable[[str], None]], ports.ModelAnswer]) -> ports.ModelAnswer:
+    def call_model(
+        self,
+        perform: Callable[[Callable[[str], None]], ports.ModelAnswer],
+        conversation: ports.Conversation | None = None,
+    ) -> ports.ModelAnswer:
         if self._over:
             raise ports.TurnInterrupted
         self.answers.append(perform(self._say))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,9 @@ class Listening(MemoryCarrier):
 
     failure: ports.ModelCallFailed | None = None
 
-    def call_model(self, perform: Callable[[Callable[[str], None]], ports.ModelAnswer]) -> ports.ModelAnswer:
+    def call_model(self, perform: Any, conversation: Any = None) -> ports.ModelAnswer:
         try:
-            return super().call_model(perform)
+            return super().call_model(perform, conversation)
         except ports.ModelCallFailed as failure:
             self.failure = failure
             raise

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -93,10 +94,8 @@ def test_arguments_go_back_as_the_model_wrote_them(chat: Start) -> None:
 
 def test_arguments_that_were_rewritten_on_the_way_go_back_rewritten(chat: Start) -> None:
     class Rewriting(MemoryCarrier):
-        def call_model(
-            self, perform: Callable[[Callable[[str], None]], ports.ModelAnswer]
-        ) -> ports.ModelAnswer:
-            answer = super().call_model(perform)
+        def call_model(self, perform: Any, conversation: Any = None) -> ports.ModelAnswer:
+            answer = super().call_model(perform, conversation)
             return replace(answer, calls=tuple(replace(call, arguments={"b": True}) for call in answer.calls))
 
     carrier = Rewriting()

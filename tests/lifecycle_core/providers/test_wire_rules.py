@@ -71,16 +71,14 @@ def test_text_is_given_on_while_it_streams(chat: Start) -> None:
     first, rest = answers.event(delta(content="first")), answers.event(delta("stop", content=" second"))
 
     class Releasing(MemoryCarrier):
-        def call_model(
-            self, perform: Callable[[Callable[[str], None]], ports.ModelAnswer]
-        ) -> ports.ModelAnswer:
+        def call_model(self, perform: Any, conversation: Any = None) -> ports.ModelAnswer:
             said: list[str] = []
 
             def emit(text: str) -> None:
                 said.append(text)
                 hold.released.set()  # The rest of the answer comes only once its beginning was given on.
 
-            answer = perform(emit)
+            answer: ports.ModelAnswer = perform(emit)
             assert said == ["first", " second"]
             return answer
 

@@ -141,12 +141,12 @@ def test_a_session_log_that_is_lost_makes_the_turn_uncertain(desk: Start) -> Non
     session = started.open()
 
     class Interrupted(Leaving):
-        def call_model(self, perform: Any) -> ports.ModelAnswer:
+        def call_model(self, perform: Any, conversation: Any = None) -> ports.ModelAnswer:
             if self.answers:
                 for found in session._home.rglob(storage.LOG):  # type: ignore[attr-defined]
                     found.write_text("{")
                 raise ports.TurnInterrupted
-            return super().call_model(perform)
+            return super().call_model(perform, conversation)
 
     carrier = started.run(session, carrier=Interrupted({"look": lambda arguments: "seen"}))
     (event,) = carrier.events
