@@ -1,5 +1,6 @@
 """One life of the serving work: look at what is there, take over, drive what can be driven, let people decide."""
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from tests.faults.orders import Order
 
 DATABASE: Final = "console.sqlite3"
 ROUNDS: Final = 40
+LONGER_THAN_ANY_LIFE_MS: Final = 3_600_000
 SET_UP: Final = "the set-up of the demo"
 
 
@@ -69,6 +71,7 @@ def live(order: Order, folder: Path) -> None:
     evidence.collect().save(folder / f"found-{order.life}")
     variants.apply(order.variant)
     _pass_time(order.away_ms)
+    _note_answers_whole()
     points.install(points.Points(book, order.stop_at))
     serve(order, people.People(people.SCENARIOS[order.scenario], order.endpoint, book, remembered))
     evidence.collect().save(folder / "final")
@@ -97,6 +100,14 @@ def _pass_time(away_ms: int) -> None:
     """Set the clock ahead."""
     now_ms = bootstrap.SystemClock.now_ms
     setattr(bootstrap.SystemClock, "now_ms", lambda clock: now_ms(clock) + away_ms)  # noqa: B010
+
+
+def _note_answers_whole() -> None:
+    """Show nothing of an answer before it is whole: that goes by the clock, and a slow machine would add points to a run."""
+    services = bootstrap.services()
+    timing = dataclasses.replace(services.timing, output_interval_ms=LONGER_THAN_ANY_LIFE_MS)
+    whole = dataclasses.replace(services, timing=timing)
+    setattr(bootstrap, "services", lambda: whole)  # noqa: B010
 
 
 def serve(order: Order, crowd: people.People) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from lifecycle_core.access import roles
+from lifecycle_core.engine.services import Timing
 from lifecycle_core.testing import scenarios
 from tests.faults import conftest, incarnation, invariants, people, variants
 from tests.faults.trials import KILLED, Ground, Trial
@@ -136,6 +137,14 @@ def test_a_defence_that_is_taken_away_is_missed(ground: Ground, variant: str) ->
         if what == dispatch or dispatch in trial.points()[:point]:
             found += invariants.problems(ground.trial(scenario, [point], variant))
     assert any(seen in problem for problem in found), found
+
+
+def test_a_run_has_the_same_points_however_slow_the_model_is(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = ground.trial("status-post").points()
+    monkeypatch.setattr(ground.model, "pace", Timing().output_interval_ms / 1000)
+    assert ground.trial("status-post").points() == points
 
 
 def test_a_time_that_runs_out_while_nothing_serves_denies_once(ground: Ground) -> None:

@@ -86,7 +86,7 @@ class Ground:
     def __init__(self, zygote: Zygote, folder: Path, model: ModelServer, sink: HttpSink) -> None:
         self._zygote = zygote
         self._folder = folder
-        self._model = model
+        self.model = model
         self._sink = sink
         # On the embedded database a new process voids the leases of the last one; elsewhere they run out.
         self._lease_ms = 0 if connection.vendor == "sqlite" else Timing().lease_ms + 1
@@ -122,7 +122,7 @@ class Ground:
         return self._gathered(folder, scenario, exits)
 
     def _order(self, folder: Path, **more: object) -> Order:
-        own = {"model": self._model.base_url, "secret": self._model.secret, "endpoint": self._sink.url}
+        own = {"model": self.model.base_url, "secret": self.model.secret, "endpoint": self._sink.url}
         return Order(folder=str(folder), **own, **more)  # type: ignore[arg-type]
 
     def _fresh(self) -> Path:
