@@ -300,7 +300,9 @@ class SessionRequest:
     """Be what a session is opened or restored from. `messages` are the kept bytes of a restored session, in order.
 
     `affinity` is the identity that the session is bound to, which only says something together with its `tenant`;
-    `instructions` is the admitted system text.
+    `instructions` is the admitted system text. `on_interrupt(stop)` names what ends a wait while the session is opened or
+    restored: `stop` is called from another thread, or at once where the turn must stop already. What it ends may raise
+    whatever it likes; what holds the session by then is given back by whoever opens it, as after any other fault.
     """
 
     tenant: str = ""
@@ -310,6 +312,9 @@ class SessionRequest:
     instructions: str
     tools: tuple[ToolSpec, ...]
     messages: tuple[bytes, ...] = ()
+    on_interrupt: Callable[[Callable[[], None]], None] = field(
+        default=lambda stop: None, compare=False, repr=False
+    )
 
 
 class WorkflowTools(Protocol):

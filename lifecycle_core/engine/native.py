@@ -72,6 +72,10 @@ def _run(episode: Episode, outcome: Turn, turn_input: TurnInput, lease: Credenti
         outcome.fail(PROTOCOL_ERROR, str(failed), retry="new-attempt")
     except SessionLost as lost:
         outcome.lose(str(lost), reason=lost.reason)
+    except LedgerClosed:
+        raise
+    except TurnInterrupted:
+        pass  # It has no session, and the reason of the interruption decides.
     finally:
         episode.chain.show(Moment(stage=stages.ATTEMPT_RUN, when="after", subject=attempt))
     return False
@@ -107,13 +111,23 @@ def _drive(
 
 @contextlib.contextmanager
 def _session(episode: Episode) -> Iterator[NativeSession]:
-    session = _open_or_restore(episode)
+    with _watched(episode):
+        session = _open_or_restore(episode)
     try:
         episode.interruption.watch(session.cancel)
         yield session
     finally:
         episode.interruption.watch(None)
         leases.give_back(session.dispose)
+
+
+@contextlib.contextmanager
+def _watched(episode: Episode) -> Iterator[None]:
+    """Let what a provider waits for be stopped while it opens a session, and no longer."""
+    try:
+        yield
+    finally:
+        episode.interruption.watch(None)
 
 
 def _open_or_restore(episode: Episode) -> NativeSession:
@@ -141,6 +155,7 @@ def _open(episode: Episode, request: SessionRequest) -> NativeSession:
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
+        _leave_if_interrupted(episode, fault)
         episode.log_fault(f"provider {episode.record.provider} could not open a session")
         raise OpenFailed(episode.redactor.text(f"{type(fault).__name__}: {fault}")) from fault
     episode.session = session.opaque_identity
@@ -162,6 +177,7 @@ def _restore(episode: Episode, request: SessionRequest, generation: int) -> Nati
     except errors.ProviderNotImplemented:
         raise
     except Exception as fault:
+        _leave_if_interrupted(episode, fault)
         episode.log_fault(f"provider {episode.record.provider} could not restore a session")
         why = episode.redactor.text(f"{type(fault).__name__}: {fault}")
         raise SessionLost(f"the session could not be restored: {why}") from fault
@@ -181,6 +197,12 @@ def _restore(episode: Episode, request: SessionRequest, generation: int) -> Nati
     return session
 
 
+def _leave_if_interrupted(episode: Episode, fault: Exception) -> None:
+    """Raise `TurnInterrupted` for what was stopped from outside: it says nothing about the provider or the session."""
+    if episode.interruption():
+        raise TurnInterrupted from fault
+
+
 def _request(episode: Episode, affinity: str, route: ModelRoute) -> SessionRequest:
     return SessionRequest(
         tenant=episode.record.tenant,
@@ -189,6 +211,7 @@ def _request(episode: Episode, affinity: str, route: ModelRoute) -> SessionReque
         route=route,
         instructions=binding.instructions(episode),
         tools=episode.offered(),
+        on_interrupt=episode.interruption.watch,
     )
 
 

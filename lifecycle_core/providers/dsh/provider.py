@@ -95,6 +95,7 @@ class DshHeadless:
             )
             undone.callback(harness.close)
             undone.callback(harness.kill)  # First: nobody waits for one that does not start.
+            request.on_interrupt(harness.kill)
             harness.restore(identity) if restored else harness.start()
             undone.pop_all()
         return DshSession(

@@ -41,6 +41,19 @@ def is_gone(pid: int) -> bool:
     return True
 
 
+def bridges_of(patch: pytest.MonkeyPatch) -> list[Bridge]:
+    """Return the bridges that are made from now on."""
+    bridges: list[Bridge] = []
+    make = Bridge.__init__
+
+    def made(bridge: Bridge, request: ports.SessionRequest) -> None:
+        make(bridge, request)
+        bridges.append(bridge)
+
+    patch.setattr(Bridge, "__init__", made)
+    return bridges
+
+
 def broken(request: ChatRequest) -> Stream:
     return Stream([*messages.events(ANSWER, request, {})[:-1]])
 
@@ -160,13 +173,9 @@ def test_a_session_that_cannot_be_opened_leaves_no_port_thread_or_process(
 ) -> None:
     from lifecycle_core.providers.dsh.harness import Harness  # Only where the extra is installed.
 
-    bridges: list[Bridge] = []
+    bridges = bridges_of(monkeypatch)
     processes: list[subprocess.Popen[str]] = []
-    make, start = Bridge.__init__, Harness.start
-
-    def made(bridge: Bridge, request: ports.SessionRequest) -> None:
-        make(bridge, request)
-        bridges.append(bridge)
+    start = Harness.start
 
     def fails(harness: Harness, *given: Any, **options: Any) -> None:
         if fault == "start":
@@ -174,7 +183,6 @@ def test_a_session_that_cannot_be_opened_leaves_no_port_thread_or_process(
             processes.append(harness._client._proc)
         raise RuntimeError("it does not start")
 
-    monkeypatch.setattr(Bridge, "__init__", made)
     monkeypatch.setattr(Harness, fault, fails)
     with pytest.raises(RuntimeError, match="it does not start"):
         desk(lambda request: ANSWER).open()
@@ -184,6 +192,88 @@ def test_a_session_that_cannot_be_opened_leaves_no_port_thread_or_process(
     assert bridge._server.fileno() == -1
     assert len(processes) == (fault == "start")
     assert all(is_gone(process.pid) for process in processes)
+
+
+class Stop:
+    """What stops an opening, once there is something to stop."""
+
+    def __init__(self) -> None:
+        self._named = threading.Event()
+        self._stop: Callable[[], None] = lambda: None
+
+    def __call__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._named.set()
+
+    def now(self) -> None:
+        assert self._named.wait(10)
+        self._stop()
+
+
+class Silent:
+    """Harnesses that say nothing from some moment on; `reached` tells when one is waited for."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, at: str) -> None:
+        from lifecycle_core.providers.dsh import harness  # Only where the extra is installed.
+
+        self.reached = threading.Event()
+        self.processes: list[subprocess.Popen[str]] = []
+        method = {"start": "initialize", "restore": "resume_session"}[at]
+        waited_for = getattr(harness._Client, method)
+
+        def wait(made: Any, *given: Any, **options: Any) -> Any:
+            self.processes.append(made._proc)
+            os.killpg(made._proc.pid, signal.SIGSTOP)
+            self.reached.set()
+            return waited_for(made, *given, **options)
+
+        patch.setattr(harness._Client, method, wait)
+
+
+@pytest.mark.parametrize("at", ["start", "restore"])
+def test_an_opening_that_is_interrupted_ends_at_once_and_leaves_no_port_or_process(
+    desk: Start, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    started = desk(lambda request: ANSWER)
+    session = started.open()
+    started.run(session)
+    silent, stop, bridges = Silent(monkeypatch, at), Stop(), bridges_of(monkeypatch)
+    faults: list[BaseException] = []
+
+    def open_it() -> None:
+        request = started.request(session.opaque_identity, on_interrupt=stop)
+        try:
+            started.headless.restore(request) if at == "restore" else started.headless.open(request)
+        except Exception as fault:  # noqa: BLE001  (that it ends is what counts, and in what words is the provider's)
+            faults.append(fault)
+
+    thread = threading.Thread(target=open_it, daemon=True)
+    thread.start()
+    assert silent.reached.wait(10)
+    began = time.monotonic()
+    stop.now()
+    thread.join(5)
+    took = time.monotonic() - began
+    assert not thread.is_alive()
+    assert took < 1
+    assert len(faults) == 1
+    assert [is_gone(process.pid) for process in silent.processes] == [True]
+    (bridge,) = bridges
+    assert bridge._server.fileno() == -1
+
+
+def test_an_opening_that_is_interrupted_before_it_begins_starts_no_process(
+    desk: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*given: Any, **options: Any) -> Any:
+        raise AssertionError("a process was started")
+
+    started, bridges = desk(lambda request: ANSWER), bridges_of(monkeypatch)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(Exception, match="not running"):
+        started.open(on_interrupt=lambda stop: stop())
+    (bridge,) = bridges
+    assert bridge._server.fileno() == -1
 
 
 def test_a_harness_that_does_not_reach_the_tools_does_not_open_a_session(

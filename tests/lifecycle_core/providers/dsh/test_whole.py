@@ -1,5 +1,6 @@
 """An agent on the real harness in the whole core: the journal, the gates and people of the product, a scripted model."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import bootstrap, deliveries, sessions
+from lifecycle_core.application import bootstrap, cancellations, deliveries, sessions, work
 from lifecycle_core.contract import ports
+from lifecycle_core.engine.interruption import Interruption
 from lifecycle_core.engine.services import Timing
 from lifecycle_core.providers.dsh import provider
 from lifecycle_core.providers.dsh.storage import Storage
@@ -76,6 +78,40 @@ def test_an_agent_in_the_harness_asks_people_and_is_answered(world: World) -> No
     assert world.status(invocation) == "completed"
     ((_, told), _) = world.results(invocation).values()
     assert "this one" in str(told)
+
+
+@pytest.mark.parametrize("at", ["initialize", "resume_session"])
+@pytest.mark.parametrize(
+    ("reason", "ends"), [("cancelled", "PROVIDER_CANCELLED"), ("time-limit", "PROVIDER_TIMED_OUT")]
+)
+def test_a_harness_that_is_waited_for_is_killed_when_its_turn_must_stop(
+    world: World, monkeypatch: pytest.MonkeyPatch, at: str, reason: str, ends: str
+) -> None:
+    from lifecycle_core.providers.dsh import harness  # Only where the extra is installed.
+
+    answer, interruption, processes = getattr(harness._Client, at), Interruption(), []
+
+    def stop_meanwhile(client: Any, *given: Any, **options: Any) -> Any:
+        processes.append(client._proc)
+        if reason == "cancelled":
+            cancellations.cancel(ANN, invocation)
+        else:
+            assert interruption.deadline_ms is not None
+            world.clock.passed = interruption.deadline_ms + 1
+        work.watch({invocation: interruption}, "w1", renew=True)
+        return answer(client, *given, **options)
+
+    invocation = world.start(calls(ask("q1", "Which?")), complete(), agent="harnessed")
+    if at == "resume_session":
+        world.drive(invocation)
+        world.answer(world.input(invocation), "this one")
+    monkeypatch.setattr(harness._Client, at, stop_meanwhile)
+    world.drive(invocation, interruption=interruption)
+    assert interruption.reason == reason
+    assert world.disposition(invocation)["code"] == ends
+    assert [process.poll() for process in processes] == [-signal.SIGKILL]
+    assert {lease.released for lease in world.leases} == {1}
+    assert work.claimable(10) == []
 
 
 def test_a_worker_that_dies_in_a_turn_of_the_harness_leaves_a_session_that_goes_on(world: World) -> None:
