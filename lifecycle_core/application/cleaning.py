@@ -30,5 +30,13 @@ def facts(invocation: UUID, found: Sequence[Event]) -> list[Event]:
     return leases.facts_without_secrets(bootstrap.services(), row.tenant, _agent(row), found)
 
 
+def check_authorization(tenant: str, delivery: UUID, authorization: str) -> None:
+    """Raise `errors.SecretInArguments` for an authorization with the secret of an agent that the delivery has had."""
+    found = Invocation.objects.filter(tenant=tenant, delivery_id=delivery)
+    for agent, binding in found.order_by().values_list("agent", "agent_binding").distinct():
+        definition = agents.version(tenant, agent, binding)
+        leases.check_has_no_secret(bootstrap.services(), tenant, definition, authorization)
+
+
 def _agent(invocation: Invocation) -> AgentDefinition:
     return agents.version(invocation.tenant, invocation.agent, invocation.agent_binding)

@@ -67,10 +67,12 @@ def retire(
     """Delete a delivery for good, in one transaction with the tombstone that remains.
 
     The same authorization gets the same fact again; another one is refused (`errors.RetirementNotAuthorized`), and so are
-    bindings that do not match exactly. Raises `errors.DeliveryBusy` while an invocation is starting, running or unknown.
+    bindings that do not match exactly. Raises `errors.DeliveryBusy` while an invocation is starting, running or unknown, and
+    `errors.SecretInArguments` for an authorization with a secret of the delivery's agents, which would outlive them.
     """
     permissions.check_can_retire(actor)
     _check(authorization)
+    cleaning.check_authorization(actor.tenant, delivery, authorization)
     bindings: Json = [manifest_binding, activation_binding]
     body: Json = {"delivery": str(delivery), "authorization": authorization, "bindings": bindings}
 

@@ -52,6 +52,17 @@ def test_nothing_starts_with_the_secret_of_its_own_agent(world: World, given: di
     assert [known.released for known in world.known] == [1]
 
 
+def test_a_delivery_is_not_retired_with_the_secret_of_its_agent(world: World) -> None:
+    run = world.run(complete())
+    delivery = UUID(world.item(run).delivery_id)
+    before = world.events(run)
+    with pytest.raises(errors.SecretInArguments):
+        deliveries.retire(ANN, delivery, authorization=f"order {SECRET}", key="once")
+    assert world.events(run) == before
+    assert world.known[-1].released == 1
+    assert deliveries.retire(ANN, delivery, authorization="order 1", key="once").authorization == "order 1"
+
+
 def test_a_comment_on_a_cancelled_invocation_holds_no_secret(world: World) -> None:
     one, other = (world.run(calls(call(w.SEND, to="ann")), complete()) for _ in range(2))
     cancellations.cancel(ANN, one, comment=f"it used {SECRET}")
