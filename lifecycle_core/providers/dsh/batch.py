@@ -1,16 +1,18 @@
 """The calls of one answer: run together once, and each result given to the harness once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from lifecycle_core.contract import digests, errors, ports
 from lifecycle_core.providers.dsh.admitted import PREFIX
 
-NOT_OFFERED = "there is no tool of this name"
+NOT_OFFERED: Final = "there is no tool of this name"
+# Asking without the capability is not a call of nothing, but a failure of its own, and the engine's to find.
+ASK: Final = "workflow_request_input"
 
 
 def ours(answer: ports.ModelAnswer, offered: frozenset[str]) -> ports.ModelAnswer:
-    """Return an answer with our tools' own names; a call of anything else can only be refused."""
+    """Return an answer with our tools' own names; of what was not offered, only a question is told as it was."""
     calls = tuple(_ours(call, offered) for call in answer.calls)
     return ports.ModelAnswer(
         text=answer.text, reasoning=answer.reasoning, calls=calls, finish=answer.finish, usage=answer.usage
@@ -23,7 +25,8 @@ def _ours(call: ports.ProposedCall, offered: frozenset[str]) -> ports.ProposedCa
         return ports.ProposedCall(
             call_id=call.call_id, tool=name, arguments=call.arguments, problem=call.problem
         )
-    return ports.ProposedCall(call_id=call.call_id, tool=call.tool, arguments=None, problem=NOT_OFFERED)
+    tool, arguments = (ASK, call.arguments) if name == ASK and ASK not in offered else (call.tool, None)
+    return ports.ProposedCall(call_id=call.call_id, tool=tool, arguments=arguments, problem=NOT_OFFERED)
 
 
 class Batch:
@@ -67,7 +70,7 @@ class Batch:
 
 def _is_refused(call: ports.ProposedCall) -> bool:
     """Tell whether the harness refuses a call by itself, because it knows no such tool."""
-    return call.arguments is None and call.problem == NOT_OFFERED
+    return call.problem == NOT_OFFERED
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -76,7 +76,7 @@ def test_two_completions_are_a_duplicate_completion(world: World, agent: Managed
     assert code(world, invocation) == "DUPLICATE_COMPLETION"
 
 
-@short
+@everywhere
 @pytest.mark.parametrize("first", ["completion", "question"])
 def test_completion_and_pending_in_either_order_are_pending_input_at_completion(
     world: World, agent: Managed, first: str
@@ -87,13 +87,13 @@ def test_completion_and_pending_in_either_order_are_pending_input_at_completion(
     assert world.item(invocation).open_requests == []
 
 
-@short
+@everywhere
 def test_two_pending_requests_are_a_failure_of_the_protocol(world: World, agent: Managed) -> None:
     invocation = agent.run(calls(ask("a"), ask("b")))
     assert (world.status(invocation), code(world, invocation)) == ("failed", "PROVIDER_PROTOCOL_ERROR")
 
 
-@short
+@everywhere
 def test_a_schema_invalid_result_is_result_schema_invalid(world: World, agent: Managed) -> None:
     schema = '{ type = "object", required = ["ok"], properties = { ok = { type = "boolean" } } }'
     agent.apply(result_schema=schema)
@@ -104,7 +104,7 @@ def test_a_schema_invalid_result_is_result_schema_invalid(world: World, agent: M
 # 10 and 23: secrets.
 
 
-@short
+@everywhere
 def test_a_failed_turn_whose_words_hold_the_secret_shows_redacted(world: World, agent: Managed) -> None:
     invocation = agent.run(lambda request: Refusal(status=400, message=f"no {w.SECRET} here"))
     assert (world.status(invocation), code(world, invocation)) == ("failed", "PROVIDER_PROTOCOL_ERROR")
@@ -112,7 +112,7 @@ def test_a_failed_turn_whose_words_hold_the_secret_shows_redacted(world: World, 
     assert w.SECRET not in repr(world.events(invocation))
 
 
-@short
+@everywhere
 def test_the_secret_is_absent_from_all_that_is_kept_and_redacted_is_present(
     world: World, agent: Managed
 ) -> None:
@@ -133,7 +133,7 @@ def test_the_secret_is_absent_from_all_that_is_kept_and_redacted_is_present(
 # 13: what is not there.
 
 
-@short
+@everywhere
 def test_a_lease_failure_opens_nothing(world: World, agent: Managed) -> None:
     world.lease_fails = True
     invocation = agent.run(complete())
@@ -163,7 +163,7 @@ def test_an_awaiting_turn_is_resumed_in_its_session_and_completed_with_a_receipt
     assert "blue" in agent.server.received[-1].body.decode()
 
 
-@short
+@everywhere
 def test_a_restore_that_fails_is_unknown_and_never_a_fresh_session(world: World, agent: Managed) -> None:
     invocation = agent.run(calls(ask()), complete())
     agent.provider.fault = LookupError("gone")
@@ -236,7 +236,7 @@ def test_a_cancel_during_a_running_turn_is_provider_cancelled_and_inspected_as_s
 # 20: the capability.
 
 
-@short
+@everywhere
 def test_a_request_without_the_capability_is_a_failure_of_the_protocol(world: World, agent: Managed) -> None:
     agent.apply(capabilities='["structured-completion"]')
     invocation = agent.run(calls(ask()))
@@ -247,7 +247,7 @@ def test_a_request_without_the_capability_is_a_failure_of_the_protocol(world: Wo
 # The wire itself: what passes is asked again.
 
 
-@short
+@everywhere
 def test_a_model_that_is_busy_once_is_asked_again(world: World, agent: Managed) -> None:
     replies: Iterator[Reply] = iter([Refusal(status=503, message="busy", retry_after="1"), complete()])
     invocation = world.start(lambda request: next(replies))
