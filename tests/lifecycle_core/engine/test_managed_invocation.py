@@ -1,7 +1,6 @@
 """The families of the managed invocation contract that concern providers, over their real wires (reference: seed-contracts 18).
 
-Each case runs for every provider; those marked `short` only for the one without a process of its own, since nothing in them
-depends on which it is.
+Each case runs on every provider; where families meet none, the index of families says why.
 """
 
 import threading
@@ -16,8 +15,6 @@ from django.db import connections
 
 from lifecycle_core.application import cancellations, queries, work
 from lifecycle_core.engine.interruption import Interruption
-from lifecycle_core.providers import chat_completions
-from lifecycle_core.providers.dsh import release
 from lifecycle_core.testing.answers import Answer, Hold, Refusal, Reply, Stream
 from tests.lifecycle_core.engine import managed as m
 from tests.lifecycle_core.engine import world as w
@@ -28,17 +25,6 @@ pytestmark = pytest.mark.django_db
 
 WAIT: Final = 60
 SHARED: Final = '{ scope = "data-bound", isolation = "shared", source = "customer" }'
-needs_harness = pytest.mark.skipif(not release.is_installed(), reason="the extra dsh is not installed")
-everywhere = pytest.mark.parametrize(
-    "key", [pytest.param(key, marks=needs_harness if key != chat_completions.KEY else ()) for key in m.KEYS]
-)
-short = pytest.mark.parametrize("key", [chat_completions.KEY])
-
-
-@pytest.fixture
-def agent(world: World, key: str, tmp_path: Path) -> Iterator[Managed]:
-    with m.managed(world, m.DRIVERS[key], tmp_path) as made:
-        yield made
 
 
 def code(world: World, invocation: UUID) -> str:
@@ -48,7 +34,7 @@ def code(world: World, invocation: UUID) -> str:
 # 2, 3, 4, 6, 7, 8: how a turn ends.
 
 
-@everywhere
+@m.everywhere
 def test_output_and_an_ended_turn_are_no_completion(world: World, agent: Managed) -> None:
     invocation = agent.run(Answer(text="I am done."))
     assert (world.status(invocation), code(world, invocation)) == (
@@ -58,7 +44,7 @@ def test_output_and_an_ended_turn_are_no_completion(world: World, agent: Managed
     assert [lease.released for lease in world.leases] == [1]
 
 
-@everywhere
+@m.everywhere
 def test_one_structured_completion_is_completed_and_its_result_returned(world: World, agent: Managed) -> None:
     invocation = agent.run(calls(call(w.LOOK, n=1)), complete({"ok": [1, "two"]}))
     assert world.status(invocation) == "completed"
@@ -69,14 +55,14 @@ def test_one_structured_completion_is_completed_and_its_result_returned(world: W
     assert given == w.SECRET
 
 
-@everywhere
+@m.everywhere
 def test_two_completions_are_a_duplicate_completion(world: World, agent: Managed) -> None:
     done = call("workflow_complete", result={"ok": True})
     invocation = agent.run(calls(done, call("workflow_complete", result={"ok": False})))
     assert code(world, invocation) == "DUPLICATE_COMPLETION"
 
 
-@everywhere
+@m.everywhere
 @pytest.mark.parametrize("first", ["completion", "question"])
 def test_completion_and_pending_in_either_order_are_pending_input_at_completion(
     world: World, agent: Managed, first: str
@@ -87,13 +73,13 @@ def test_completion_and_pending_in_either_order_are_pending_input_at_completion(
     assert world.item(invocation).open_requests == []
 
 
-@everywhere
+@m.everywhere
 def test_two_pending_requests_are_a_failure_of_the_protocol(world: World, agent: Managed) -> None:
     invocation = agent.run(calls(ask("a"), ask("b")))
     assert (world.status(invocation), code(world, invocation)) == ("failed", "PROVIDER_PROTOCOL_ERROR")
 
 
-@everywhere
+@m.everywhere
 def test_a_schema_invalid_result_is_result_schema_invalid(world: World, agent: Managed) -> None:
     schema = '{ type = "object", required = ["ok"], properties = { ok = { type = "boolean" } } }'
     agent.apply(result_schema=schema)
@@ -104,7 +90,7 @@ def test_a_schema_invalid_result_is_result_schema_invalid(world: World, agent: M
 # 10 and 23: secrets.
 
 
-@everywhere
+@m.everywhere
 def test_a_failed_turn_whose_words_hold_the_secret_shows_redacted(world: World, agent: Managed) -> None:
     invocation = agent.run(lambda request: Refusal(status=400, message=f"no {w.SECRET} here"))
     assert (world.status(invocation), code(world, invocation)) == ("failed", "PROVIDER_PROTOCOL_ERROR")
@@ -112,7 +98,7 @@ def test_a_failed_turn_whose_words_hold_the_secret_shows_redacted(world: World, 
     assert w.SECRET not in repr(world.events(invocation))
 
 
-@everywhere
+@m.everywhere
 def test_the_secret_is_absent_from_all_that_is_kept_and_redacted_is_present(
     world: World, agent: Managed
 ) -> None:
@@ -128,12 +114,14 @@ def test_the_secret_is_absent_from_all_that_is_kept_and_redacted_is_present(
     kept = (world.events(invocation), world.store.messages(w.TENANT, record.affinity), world.item(invocation))
     assert w.SECRET not in repr(kept)
     assert "[REDACTED]" in repr(kept)
+    natively = [path.read_bytes() for path in agent.folder.rglob("*") if path.is_file()]
+    assert not any(w.SECRET.encode() in content for content in natively)
 
 
 # 13: what is not there.
 
 
-@everywhere
+@m.everywhere
 def test_a_lease_failure_opens_nothing(world: World, agent: Managed) -> None:
     world.lease_fails = True
     invocation = agent.run(complete())
@@ -144,7 +132,7 @@ def test_a_lease_failure_opens_nothing(world: World, agent: Managed) -> None:
 # 14 and 15: exact sessions.
 
 
-@everywhere
+@m.everywhere
 def test_an_awaiting_turn_is_resumed_in_its_session_and_completed_with_a_receipt(
     world: World, agent: Managed
 ) -> None:
@@ -154,7 +142,7 @@ def test_an_awaiting_turn_is_resumed_in_its_session_and_completed_with_a_receipt
     world.answer(world.input(invocation), "blue")
     world.settle()
     assert world.status(invocation) == "completed"
-    assert (agent.provider.opened, agent.provider.restored) == (1, 1)
+    assert agent.asked == (1, 1)
     [restored] = world.of_kind(invocation, "session.restored")
     assert (restored["opaque_identity"], restored["generation"]) == (session, 2)
     receipts: Any = world.disposition(invocation)["interactionReceipts"]
@@ -163,24 +151,24 @@ def test_an_awaiting_turn_is_resumed_in_its_session_and_completed_with_a_receipt
     assert "blue" in agent.server.received[-1].body.decode()
 
 
-@everywhere
+@m.everywhere
 def test_a_restore_that_fails_is_unknown_and_never_a_fresh_session(world: World, agent: Managed) -> None:
     invocation = agent.run(calls(ask()), complete())
-    agent.provider.fault = LookupError("gone")
+    agent.lose()
     world.answer(world.input(invocation), "blue")
     world.settle()
     assert (world.status(invocation), world.disposition(invocation)["reason"]) == (
         "unknown",
         "CHILD_UNREACHABLE",
     )
-    assert (agent.provider.opened, agent.provider.restored) == (1, 1)
+    assert agent.asked == (1, 1)
     assert [lease.released for lease in world.leases] == [1, 1]
 
 
 # 18: shared affinity.
 
 
-@everywhere
+@m.everywhere
 def test_an_affinity_shared_across_episodes_is_opened_once_and_restored_once(
     world: World, agent: Managed
 ) -> None:
@@ -188,7 +176,7 @@ def test_an_affinity_shared_across_episodes_is_opened_once_and_restored_once(
     given: dict[str, Any] = {"input": {"customer": 7}, "delivery": "d1"}
     first, second = agent.run(complete(), **given), agent.run(complete(), **given)
     assert world.status(first) == world.status(second) == "completed"
-    assert (agent.provider.opened, agent.provider.restored) == (1, 1)
+    assert agent.asked == (1, 1)
     assert world.store.load(first).session == world.store.load(second).session
 
 
@@ -212,7 +200,7 @@ def driving(invocation: UUID, interruption: Interruption) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-@everywhere
+@m.everywhere
 @pytest.mark.django_db(transaction=True)
 def test_a_cancel_during_a_running_turn_is_provider_cancelled_and_inspected_as_stopped(
     world: World, agent: Managed
@@ -236,7 +224,7 @@ def test_a_cancel_during_a_running_turn_is_provider_cancelled_and_inspected_as_s
 # 20: the capability.
 
 
-@everywhere
+@m.everywhere
 def test_a_request_without_the_capability_is_a_failure_of_the_protocol(world: World, agent: Managed) -> None:
     agent.apply(capabilities='["structured-completion"]')
     invocation = agent.run(calls(ask()))
@@ -247,7 +235,7 @@ def test_a_request_without_the_capability_is_a_failure_of_the_protocol(world: Wo
 # The wire itself: what passes is asked again.
 
 
-@everywhere
+@m.everywhere
 def test_a_model_that_is_busy_once_is_asked_again(world: World, agent: Managed) -> None:
     replies: Iterator[Reply] = iter([Refusal(status=503, message="busy", retry_after="1"), complete()])
     invocation = world.start(lambda request: next(replies))
@@ -262,7 +250,7 @@ def test_a_model_that_is_busy_once_is_asked_again(world: World, agent: Managed) 
 # The grace: a session that is costly to restore is not, where people are quick.
 
 
-@needs_harness
+@m.needs_harness
 def test_a_harness_whose_question_is_answered_in_time_runs_on_in_one_process(
     world: World, tmp_path: Path
 ) -> None:
