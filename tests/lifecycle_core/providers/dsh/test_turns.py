@@ -10,7 +10,7 @@ import pytest
 
 from lifecycle_core.contract import ports
 from lifecycle_core.contract.digests import Json
-from lifecycle_core.providers.dsh import bridge, prompts, provider, storage
+from lifecycle_core.providers.dsh import batch, bridge, prompts, provider, storage
 from lifecycle_core.testing.answers import Answer, Call, Reply, Script
 from lifecycle_core.testing.carriers import Act
 from lifecycle_core.testing.chat_requests import ChatRequest
@@ -193,6 +193,26 @@ def test_every_call_has_a_result_of_its_own_and_what_nobody_offered_reaches_noth
     assert ["unknown tool" in text for text in told] == [True, True, False, True, False, False]
     assert (told[2], told[4]) == ("look 0", "look 1")
     assert "NOT_FOUND" in told[5]
+
+
+@pytest.mark.parametrize(
+    ("called", "offered", "told"),
+    [
+        ("workflow_request_input", False, ("workflow_request_input", {"prompt": "?"})),
+        ("mcp__lc__workflow_request_input", False, ("workflow_request_input", {"prompt": "?"})),
+        ("mcp__lc__workflow_request_input", True, ("workflow_request_input", {"prompt": "?"})),
+        ("workflow_request_input", True, ("workflow_request_input", None)),
+        ("mcp__lc__bash", False, ("mcp__lc__bash", None)),
+    ],
+)
+def test_a_question_is_told_where_none_was_offered_and_nothing_else(
+    called: str, offered: bool, told: tuple[str, Json]
+) -> None:
+    call = ports.ProposedCall(call_id="c", tool=called, arguments={"prompt": "?"})
+    answer = ports.ModelAnswer(text="", reasoning="", calls=(call,), finish="tool-calls", usage={})
+    tools = {"look", "workflow_request_input"} if offered else {"look"}
+    (ours,) = batch.ours(answer, frozenset(tools)).calls
+    assert (ours.tool, ours.arguments) == told
 
 
 def test_a_session_of_another_affinity_or_a_forgotten_one_is_not_found(desk: Start, folder: Path) -> None:
