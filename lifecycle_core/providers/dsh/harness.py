@@ -61,6 +61,12 @@ class _Client(deepseek_harness.HarnessClient):  # type: ignore[misc]  # the SDK 
             if self._proc is not None and self._proc.poll() is None:
                 os.killpg(self._proc.pid, signal.SIGKILL)
 
+    def _write_message(self, message: Mapping[str, Any]) -> None:
+        """Say nothing to a process that was ended: whoever waited for its answer would not be told that it has none."""
+        if self._killed:
+            raise self._runtime_closed_error("The harness was ended")
+        super()._write_message(message)
+
 
 class Harness(deepseek_harness.DeepSeekHarness):  # type: ignore[misc]  # the SDK has no types
     """One running harness. `environment` is all that the process gets."""
