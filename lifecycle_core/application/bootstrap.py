@@ -98,13 +98,9 @@ def implemented(key: str) -> bool:
 
 @cache
 def _built_in() -> Roster:
+    """Return the plugins that every agent runs under."""
     gate = AskGate()
     return Roster([Plugin(name=gate.name, stage=stages.TOOL_ADMIT, kind="gate", act=gate.judge)])
-
-
-def roster(agent: AgentDefinition) -> Roster:
-    """Return the plugins that an agent runs under."""
-    return _built_in()
 
 
 @cache
@@ -124,7 +120,7 @@ def services() -> Services:
         ),
         context=_context,
         workflow=Workflow(result_schema.check_form),
-        roster=roster,
+        roster=lambda agent: _built_in(),
         health=Health(),
         value_bytes=settings.LIFECYCLE_VALUE_BYTES,
     )

@@ -409,42 +409,40 @@ class InputCancelled(Event):
     reason: str
 
 
-# Plugins. `extension` and `plugin` name one, `plugin_kind` and `stage` say what it is and where it sits.
+# Plugins.
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtensionFailed(Event):
-    """A plugin failed. A gate's failure is a refusal, a transformer's or an interceptor's fails the stage."""
+class OfPlugin(Event):
+    """Be the base of what is said of a plugin: which one, what it is and where it sits."""
 
-    kind = "extension.failed"
     extension: str
     plugin: str
     plugin_kind: str
     stage: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionFailed(OfPlugin):
+    """A plugin failed. A gate's failure is a refusal, a transformer's or an interceptor's fails the stage."""
+
+    kind = "extension.failed"
     detail: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtensionOverdue(Event):
+class ExtensionOverdue(OfPlugin):
     """A plugin came back, later than it should; one within the process cannot be stopped."""
 
     kind = "extension.overdue"
-    extension: str
-    plugin: str
-    plugin_kind: str
-    stage: str
     took_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtensionSuspended(Event):
+class ExtensionSuspended(OfPlugin):
     """An observer failed so often in a row that its process does not hear it any more."""
 
     kind = "extension.suspended"
-    extension: str
-    plugin: str
-    plugin_kind: str
-    stage: str
 
 
 # Facts that came too late to change anything.

@@ -4,7 +4,6 @@ Plugins share one snapshot, so that nobody copies for each of them; whoever want
 seed-contracts 23.2 (immutability), 23.3 (one level is not enough).
 """
 
-import copy
 import dataclasses
 from collections.abc import Mapping, Set
 from functools import cache
@@ -82,6 +81,4 @@ def draft(value: Any) -> Any:
         return {key: draft(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [draft(item) for item in value]
-    if isinstance(value, Set):
-        return {draft(item) if not isinstance(item, Mapping | list) else item for item in value}
-    return copy.copy(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+    return set(value) if isinstance(value, Set) else value

@@ -7,7 +7,7 @@ lists in it are read-only at every depth; `contract.frozen.draft` makes a copy t
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from lifecycle_core.contract import stages
 from lifecycle_core.contract.digests import Json
@@ -50,8 +50,6 @@ class Trusted:
 class Subject:
     """Be the base of what a stage is about."""
 
-    STAGES: ClassVar[tuple[str, ...]] = ()
-
     identity: Identity
     trusted: Trusted
 
@@ -63,8 +61,6 @@ class Subject:
 @dataclass(frozen=True, kw_only=True)
 class ToolCall(Subject):
     """A call of a tool, as it is admitted and as it is carried."""
-
-    STAGES = (stages.TOOL_ADMIT, stages.TOOL_CALL)
 
     tool: str
     family: str
@@ -95,8 +91,6 @@ class ToolCall(Subject):
 class ToolOutcome(Subject):
     """What became of a call; `content` is what the agent will be told, `by` names the plugin whose outcome it is, if one's."""
 
-    STAGES = (stages.TOOL_RESULT,)
-
     tool: str
     arguments: Mapping[str, Json]
     ok: bool
@@ -107,8 +101,6 @@ class ToolOutcome(Subject):
 @dataclass(frozen=True, kw_only=True)
 class ModelCall(Subject):
     """A model that is about to be asked. `messages` are what it will be told; empty where an engine does not show them."""
-
-    STAGES = (stages.CONTEXT_PREPARE, stages.MODEL_CALL)
 
     model: str
     messages: Sequence[Mapping[str, Json]]
@@ -125,8 +117,6 @@ class ModelOutcome(Subject):
     `by` names the plugin whose answer it is, if one's; such an answer makes no calls.
     """
 
-    STAGES = (stages.MODEL_RESPONSE,)
-
     model: str
     text: str
     calls: tuple[str, ...] = ()
@@ -138,8 +128,6 @@ class ModelOutcome(Subject):
 class Chunk(Subject):
     """A piece of text as the model says it. Without text it is dropped."""
 
-    STAGES = (stages.MODEL_STREAM,)
-
     text: str
 
 
@@ -149,8 +137,6 @@ class Passing(Subject):
 
     `resumed` tells that an attempt goes on in a session that was there before.
     """
-
-    STAGES = (stages.ATTEMPT_RUN, stages.STEP_RUN, stages.SUSPENSION, stages.INVOCATION_SETTLE)
 
     resumed: bool = False
 

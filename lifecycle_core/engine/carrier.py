@@ -23,9 +23,8 @@ from lifecycle_core.engine import (
     settling,
     speech,
     tool_runs,
-    tool_stages,
 )
-from lifecycle_core.engine.chain import StageFailed
+from lifecycle_core.engine.chain import FAILED, StageFailed
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.turn import PROTOCOL_ERROR, Turn
 
@@ -56,7 +55,7 @@ class TurnCarrier:
         except model_stages.Refused as refused:
             self._turn.fail(refused.code, str(refused), retry="never")
         except StageFailed as failed:
-            self._turn.fail(tool_stages.FAILED, str(failed), retry="never")
+            self._turn.fail(FAILED, str(failed), retry="never")
         raise TurnInterrupted
 
     def call_tools(self, proposed: Sequence[ProposedCall], *, grace_ms: int = 0) -> list[ToolResult]:

@@ -6,7 +6,6 @@ ask over allow, so that a gate can only narrow what another one allows; the seco
 allowed and another one run. Reference: seed-contracts 23.2 and 24.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ from lifecycle_core.engine.health import Health
 
 type Kind = Literal["gates", "transformers", "interceptors", "observers"]
 
-log = logging.getLogger(__name__)
-
 _SEVERITY: Final = {"allow": 0, "ask": 1, "refuse": 2}
 _RISKS: Final = ("low", "medium", "high")
 ALLOWED: Final = Verdict(outcome="allow", rule="default: no gate", risk="low")
 UNJUDGED: Final = Verdict(outcome="ask", rule="default: no gate", risk="high")
 DETAIL: Final = 500
+# What an agent, or whoever reads how a run ended, is told of a stage that failed.
+FAILED: Final = "EXTENSION_FAILED"
 
 
 class StageFailed(Exception):

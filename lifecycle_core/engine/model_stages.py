@@ -10,9 +10,10 @@ from lifecycle_core.contract.frozen import draft, freeze
 from lifecycle_core.contract.ports import Conversation, ModelAnswer
 from lifecycle_core.contract.subjects import Chunk, ModelCall, ModelOutcome
 from lifecycle_core.engine import telling
-from lifecycle_core.engine.chain import Kind
+from lifecycle_core.engine.chain import FAILED, Kind
 from lifecycle_core.engine.episode import Episode
 
+_SHOWN: Final = (stages.CONTEXT_PREPARE, stages.MODEL_CALL)
 _CHANGING: Final[tuple[tuple[str, Kind], ...]] = (
     (stages.CONTEXT_PREPARE, "transformers"),
     (stages.MODEL_CALL, "transformers"),
@@ -32,7 +33,7 @@ class Refused(Exception):
 def subject(episode: Episode, conversation: Conversation | None) -> ModelCall:
     """Return what plugins see of a model that is about to be asked; its messages only where a plugin sits that looks."""
     messages: Sequence[Mapping[str, Json]] = ()
-    if conversation is not None and any(episode.chain.sits(stage) for stage in ModelCall.STAGES):
+    if conversation is not None and any(episode.chain.sits(stage) for stage in _SHOWN):
         messages = freeze(conversation.shown())
     return ModelCall(
         identity=episode.identity,
@@ -49,7 +50,7 @@ def admit(episode: Episode, conversation: Conversation | None, given: ModelCall)
     """
     chain = episode.chain
     if conversation is None and any(chain.has(stage, kind) for stage, kind in _CHANGING):
-        raise Refused("EXTENSION_FAILED", "this provider does not let plugins change what its model is told")
+        raise Refused(FAILED, "this provider does not let plugins change what its model is told")
     prepared = chain.transform(stages.CONTEXT_PREPARE, given)
     call, verdict = chain.admit(stages.MODEL_CALL, prepared)
     if verdict.outcome != "allow":
@@ -68,11 +69,9 @@ def put(episode: Episode, conversation: Conversation | None, given: ModelCall, c
         for message in messages:
             telling.size(message)
         if episode.holds_secret(messages):
-            raise Refused("EXTENSION_FAILED", "a plugin put a leased secret into what the model is told")
+            raise Refused(FAILED, "a plugin put a leased secret into what the model is told")
     except errors.NotCanonical as problem:
-        raise Refused(
-            "EXTENSION_FAILED", f"a plugin left messages that cannot be told: {problem.detail}"
-        ) from problem
+        raise Refused(FAILED, f"a plugin left messages that cannot be told: {problem.detail}") from problem
     conversation.put(messages)
 
 

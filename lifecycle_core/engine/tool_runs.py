@@ -12,7 +12,7 @@ from lifecycle_core.contract.frozen import draft, freeze
 from lifecycle_core.contract.ports import BindingChanged, ToolError, TurnInterrupted
 from lifecycle_core.contract.subjects import Moment, ToolCall, ToolOutcome
 from lifecycle_core.engine import effects, tool_stages
-from lifecycle_core.engine.chain import StageFailed
+from lifecycle_core.engine.chain import FAILED, StageFailed
 from lifecycle_core.engine.effects import Sent
 from lifecycle_core.engine.episode import Episode, PlannedCall
 from lifecycle_core.engine.turn import Turn
@@ -28,7 +28,7 @@ class _Over(Exception):
 
 
 @dataclass
-class _Passing:
+class _Run:
     """A call on its way through the interceptors; `sent` is what the last attempt gave, `call` what it was made with,
     `given` what the plugins were given."""
 
@@ -72,10 +72,10 @@ class _Passing:
     def give_up(self, failed: StageFailed) -> events.ToolCompleted:
         """Tell the agent that plugins failed, and whether the call was carried out before they did."""
         if self.sent is None:
-            return effects.refuse(self.episode, self.call, tool_stages.FAILED, str(failed))
+            return effects.refuse(self.episode, self.call, FAILED, str(failed))
         self._note_attempt(self.sent)
         detail = f"The call was carried out, and its result is withheld: {failed}."
-        return self._settle("failed", effects.error_of(tool_stages.FAILED, detail))
+        return self._settle("failed", effects.error_of(FAILED, detail))
 
     def _begin_again(self, sent: Sent) -> None:
         """Keep what the last attempt gave, and see whether there may be another one."""
@@ -133,19 +133,19 @@ def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted
     if episode.interruption():
         raise TurnInterrupted
     subject = tool_stages.subject(episode, episode.tools[call.tool].spec, call)
-    passing = _Passing(episode, turn, call, subject)
+    through = _Run(episode, turn, call, subject)
     episode.chain.show(Moment(stage=stages.TOOL_CALL, when="before", subject=subject))
     outcome, ended = None, "interrupted"
     try:
-        outcome = episode.chain.around(stages.TOOL_CALL, subject, passing.carry, tool_stages.understood)
+        outcome = episode.chain.around(stages.TOOL_CALL, subject, through.carry, tool_stages.understood)
         ended = "done"
-        return passing.finish(subject, outcome)
+        return through.finish(subject, outcome)
     except _Over as over:
         ended = over.reason
         return over.completed
     except StageFailed as failed:
         ended = "failed"
-        return passing.give_up(failed)
+        return through.give_up(failed)
     finally:
         episode.chain.show(
             Moment(stage=stages.TOOL_CALL, when="after", subject=subject, outcome=outcome, ended=ended)

@@ -10,10 +10,8 @@ from lifecycle_core.contract.plugins import Verdict
 from lifecycle_core.contract.ports import ToolError, ToolSpec
 from lifecycle_core.contract.subjects import Moment, ToolCall, ToolOutcome
 from lifecycle_core.engine import result_schema
-from lifecycle_core.engine.chain import UNJUDGED, StageFailed
+from lifecycle_core.engine.chain import FAILED, UNJUDGED, StageFailed
 from lifecycle_core.engine.episode import Episode, PlannedCall
-
-FAILED = "EXTENSION_FAILED"
 
 
 def subject(episode: Episode, spec: ToolSpec, call: PlannedCall) -> ToolCall:
