@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lifecycle_core.contract import digests
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.display import Display
 
@@ -109,6 +110,12 @@ class ApprovalItem:
     claimed_by: str | None
     decisions: Sequence[DecisionItem]
     result: Mapping[str, Json] | None
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether something else is asked than the agent proposed, not counting what a decision made of it."""
+        edited = any(decision.decision == "edit" for decision in self.decisions)
+        return not edited and not digests.same(self.arguments, self.proposed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,10 +324,10 @@ class RowNote:
     `attempt-failed`: an attempt at a model gave nothing (`code`); it was asked again after `wait_ms` where `retried`.
     `found`: somebody (`by`) found out what became of a call (`code`: happened, run, error), and how (`text`).
     `resolved`: somebody (`by`) said how an unknown outcome goes on, and why (`text`). `reconciled`: the call was asked later
-    whether it had happened, and it had.
+    whether it had happened, and it had. `by-extension`: what came of it is what an extension says (`by`).
     """
 
-    kind: Literal["attempt-failed", "found", "resolved", "reconciled"]
+    kind: Literal["attempt-failed", "found", "resolved", "reconciled", "by-extension"]
     attempt: int = 0
     code: str = ""
     retried: bool = False

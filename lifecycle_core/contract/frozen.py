@@ -11,9 +11,12 @@ from typing import Any, NoReturn
 
 
 class FrozenDict(dict[Any, Any]):
-    """A dict that refuses every write; `freeze` makes one, and what it holds is frozen as well."""
+    """A dict that refuses every write, and freezes what it is made of."""
 
     __slots__ = ()
+
+    def __init__(self, items: Mapping[Any, Any]) -> None:
+        super().__init__({key: freeze(item) for key, item in items.items()})
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this value is read-only; make a draft of it")
@@ -37,7 +40,7 @@ def freeze(value: Any) -> Any:
     if kind is str or kind is int or value is None or kind is FrozenDict:
         return value
     if kind is dict:
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
+        return FrozenDict(value)
     if kind is list or kind is tuple:
         return tuple([freeze(item) for item in value])
     return _freeze_other(value)
@@ -45,7 +48,7 @@ def freeze(value: Any) -> Any:
 
 def _freeze_other(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
+        return FrozenDict(value)
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
     if isinstance(value, Set):

@@ -75,8 +75,7 @@ CATALOGUE: Final[tuple[Stage, ...]] = (
         "invocation",
         "common",
         {"sync", "async", "cancellable"},
-        {"gate", "transformer"},
-        "input",
+        {"gate"},
         told=("invocation.admitted",),
     ),
     _stage(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from lifecycle_core.contract import stages
+from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
 from lifecycle_core.contract.ports import EffectClass
 
@@ -45,6 +46,18 @@ class Trusted:
     agent: str
     budget: Budget
 
+    @classmethod
+    def of(cls, tenant: str, principal: str, agent: AgentDefinition) -> Self:
+        """Return the context of what an agent does for somebody."""
+        limits = agent.limits
+        budget = Budget(
+            model_turns=limits.model_turns,
+            tool_calls=limits.tool_calls,
+            tokens=limits.tokens,
+            seconds=limits.seconds,
+        )
+        return cls(tenant=tenant, principal=principal, agent=agent.name, budget=budget)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
@@ -56,6 +69,14 @@ class Subject:
     def changed(self, **fields: Any) -> Self:
         """Return a copy with other contents. The guard refuses what the stage does not let a plugin change."""
         return dataclasses.replace(self, **fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission(Subject):
+    """An invocation that somebody wants to start."""
+
+    action: str
+    input: Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,8 +58,12 @@ def around(act: Callable[[Any, Any], Awaitable[Any]], subject: Any, proceed: Pro
 
     running = asyncio.run_coroutine_threadsafe(limited(), loop)
     running.add_done_callback(lambda _: wanted.put(None))
-    while serve := wanted.get():
-        serve()
+    try:
+        while serve := wanted.get():
+            serve()
+    except BaseException:
+        running.cancel()  # Nobody would ever answer it.
+        raise
     return running.result()
 
 

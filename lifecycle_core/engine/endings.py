@@ -1,4 +1,7 @@
-"""Show plugins that an invocation waits, goes on, or has ended: after it is durable, so that what they are shown is so."""
+"""Show plugins that an invocation waits, goes on, or has ended.
+
+That it waits or has ended is durable before it is shown; that it goes on is shown as soon as a worker sets out to.
+"""
 
 from uuid import UUID
 

@@ -19,7 +19,7 @@ from lifecycle_core.contract.ports import (
     ToolError,
     ToolSpec,
 )
-from lifecycle_core.contract.subjects import Budget, Identity, Trusted
+from lifecycle_core.contract.subjects import Identity, Trusted
 from lifecycle_core.engine.chain import Chain
 from lifecycle_core.engine.granting import grant
 from lifecycle_core.engine.interruption import Interruption
@@ -147,18 +147,7 @@ class Episode:
     @cached_property
     def trusted(self) -> Trusted:
         """Return for whom this runs and within what limits, as plugins see it and cannot change it."""
-        limits = self.agent.limits
-        return Trusted(
-            tenant=self.record.tenant,
-            principal=self.record.requester,
-            agent=self.record.agent,
-            budget=Budget(
-                model_turns=limits.model_turns,
-                tool_calls=limits.tool_calls,
-                tokens=limits.tokens,
-                seconds=limits.seconds,
-            ),
-        )
+        return Trusted.of(self.record.tenant, self.record.requester, self.agent)
 
     @property
     def identity(self) -> Identity:

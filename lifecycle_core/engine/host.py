@@ -1,16 +1,24 @@
 """The facet of the workflow host: start an invocation, continue it with an answer (reference: seed-contracts 3.5)."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from lifecycle_core.contract import digests, errors, events
+from lifecycle_core.contract import digests, errors, events, stages
+from lifecycle_core.contract.agents import AgentDefinition
 from lifecycle_core.contract.digests import Json
+from lifecycle_core.contract.events import Event
+from lifecycle_core.contract.frozen import freeze
 from lifecycle_core.contract.ports import Appended, NewInvocation
+from lifecycle_core.contract.subjects import Admission, Identity, Moment, Trusted
 from lifecycle_core.engine import admission, continuing, leases, machine
+from lifecycle_core.engine.chain import Chain
 from lifecycle_core.engine.inputs import Response
 from lifecycle_core.engine.services import Services
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -43,8 +51,8 @@ class Host:
 
         So it does for a workspace capability that is not ours (`errors.CapabilityMismatch`), an agent that is not registered in
         that version (`errors.ExecutorBindingMismatch`), a secret of the agent's in what it shall be given
-        (`errors.SecretInArguments`), an input that it could not be told (`errors.ValueTooLarge`), and a provider that is not
-        here (`errors.ProviderNotImplemented`).
+        (`errors.SecretInArguments`), an input that it could not be told (`errors.ValueTooLarge`), a provider that is not
+        here (`errors.ProviderNotImplemented`), and a start that a gate does not allow (`errors.Forbidden`).
         """
         services, dispatch = self._services, new.dispatch
         admission.check(dispatch)
@@ -62,7 +70,27 @@ class Host:
         leases.check_has_no_secret(services, new.tenant, agent, [dispatch.as_json(), new.context])
         if not services.has_provider(agent.provider):
             raise errors.ProviderNotImplemented
+        self._judge(new, agent)
         return Checked(new)
+
+    def _judge(self, new: NewInvocation, agent: AgentDefinition) -> None:
+        """Ask the gates of starts. Nobody can be asked about one, so a gate that wants people to be asked refuses it."""
+        chain = Chain(
+            self._services.roster(agent),
+            health=self._services.health,
+            note=_say,
+            now_ms=self._services.clock.monotonic_ms,
+        )
+        asked = Admission(
+            identity=Identity(invocation=str(new.id), attempt=str(new.attempt)),
+            trusted=Trusted.of(new.tenant, new.requester, agent),
+            action=new.action,
+            input=freeze(new.dispatch.input),
+        )
+        verdict = chain.judge(stages.INVOCATION_ADMIT, asked)
+        chain.show(Moment(stage=stages.INVOCATION_ADMIT, when="after", subject=asked, outcome=verdict))
+        if verdict.outcome != "allow":
+            raise errors.Forbidden(reason=f"{verdict.rule}: {verdict.reason}")
 
     def admit(self, checked: Checked) -> Appended:
         """Store an invocation that has passed the checks, and return where it stands."""
@@ -87,3 +115,8 @@ class Host:
     ) -> Appended:
         """Let an invocation go on with a response, or burn it with one that is none. Raises `errors.CorrelationMismatch`."""
         return continuing.continue_with_input(self._services, invocation, episode, response, by=by)
+
+
+def _say(fact: Event) -> None:
+    """Say in the log what happened to a plugin while there is no journal yet that could hold it."""
+    log.warning("%s: %s", fact.kind, fact.payload())

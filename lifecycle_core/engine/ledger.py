@@ -26,6 +26,7 @@ from lifecycle_core.engine import machine
 log = logging.getLogger(__name__)
 
 _WORTH_KEEPING_LATE: Final = (
+    events.ToolAttempted,
     events.ToolCompleted,
     events.InvocationCompleted,
     events.InvocationFailed,

@@ -12,6 +12,7 @@ from lifecycle_core.contract import events, stages
 from lifecycle_core.contract.ports import Conversation, ModelAnswer, ModelCallFailed, TurnInterrupted
 from lifecycle_core.contract.subjects import ModelCall, ModelOutcome, Moment
 from lifecycle_core.engine import model_stages
+from lifecycle_core.engine.chain import FAILED, StageFailed
 from lifecycle_core.engine.episode import Episode
 from lifecycle_core.engine.output import Folder
 
@@ -52,6 +53,14 @@ class _Asking:
 
     def answer(self) -> ModelAnswer:
         """Ask, with the plugins around it, and note what came of it."""
+        try:
+            return self._respond(self._asked())
+        except (StageFailed, model_stages.Refused) as failed:
+            if self._attempt:
+                self._episode.ledger.note(_left(self._episode, self._attempt, FAILED, str(failed)))
+            raise
+
+    def _asked(self) -> ModelOutcome:
         episode, chain = self._episode, self._episode.chain
         given = model_stages.subject(episode, self._conversation)
         call = model_stages.admit(episode, self._conversation, given)
@@ -65,7 +74,7 @@ class _Asking:
         finally:
             moment = Moment(stage=stages.MODEL_CALL, when="after", subject=call, outcome=outcome, ended=ended)
             chain.show(moment)
-        return self._respond(outcome)
+        return outcome
 
     def _respond(self, outcome: ModelOutcome) -> ModelAnswer:
         """Note the answer as the plugins let it be; of several, the tokens count together."""
@@ -81,7 +90,8 @@ class _Asking:
     def _carry(self, call: ModelCall, given: ModelCall) -> ModelOutcome:
         """Ask the model, again where an interceptor repeats the call."""
         if self._last is not None:
-            self._episode.ledger.note(_repeated(self._episode, self._attempt))
+            told = "an extension asks again"
+            self._episode.ledger.note(_left(self._episode, self._attempt, "REPEATED", told, retried=True))
         model_stages.put(self._episode, self._conversation, given, call)
         self._last = self._ask()
         return model_stages.outcome(call, self._last)
@@ -164,15 +174,17 @@ def _failed(episode: Episode, failure: ModelCallFailed, attempt: int, *, retried
     )
 
 
-def _repeated(episode: Episode, attempt: int) -> events.ModelFailed:
-    """Say of an attempt that an interceptor wanted another one; its tokens count with the answer."""
+def _left(
+    episode: Episode, attempt: int, code: str, detail: str, *, retried: bool = False
+) -> events.ModelFailed:
+    """Say of an attempt that the model answered and plugins did not take the answer; where they ask again, its tokens count."""
     return events.ModelFailed(
         model_turn=episode.model_turn,
         attempt=attempt,
-        code="REPEATED",
-        detail="an extension asks again",
+        code=code,
+        detail=detail,
         retry_after_ms=None,
-        retried=True,
+        retried=retried,
     )
 
 

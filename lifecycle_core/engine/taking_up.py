@@ -80,13 +80,12 @@ def _reconcile(episode: Episode, turn: Turn, interrupted: CallRecord) -> events.
     try:
         found = tool.reconcile(call.arguments, call.preparation, episode.context(call.call))
         if found == "done":
-            result = effects.kept(episode, tool.result_of(call.arguments, call.preparation))
-            return effects.settle(
-                episode, call, "edited" if call.edited else "executed", result, reconciled=True
-            )
+            result = tool.result_of(call.arguments, call.preparation)
     except Exception:  # noqa: BLE001  (it is logged, without secrets)
         episode.log_fault(f"tool {call.tool} could not say what became of a call")
         found = "unknown"
+    if found == "done":
+        return tool_runs.found(episode, turn, call, result)
     if found == "not_done":
         return _run_if_it_may(episode, turn, call)
     turn.lose(f"{call.tool} was interrupted and cannot say what happened", open_intents=(call.call,))

@@ -5,6 +5,7 @@ judged and, where people have to be asked about it or have approved another one,
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from lifecycle_core.contract import events, stages
 from lifecycle_core.contract.digests import Json
@@ -39,6 +40,13 @@ class _Run:
     sent: Sent | None = None
     took_ms: int = 0
     rewritten: bool = False
+    reconciled: bool = False
+
+    @classmethod
+    def of(cls, episode: Episode, turn: Turn, call: PlannedCall, **found: Any) -> Self:
+        """Show a call to plugins; `found` says what is known of it already."""
+        given = tool_stages.subject(episode, episode.tools[call.tool].spec, call)
+        return cls(episode, turn, call, given, **found)
 
     def carry(self, subject: ToolCall) -> ToolOutcome:
         """Let the call reach the world, once more if it has been there. Raises `_Over`."""
@@ -54,9 +62,9 @@ class _Run:
             self.turn.lose(str(lost), open_intents=(self.call.call,))
             raise _Over("unknown", None) from lost
         self.took_ms += self.sent.took_ms
-        return subject.answered(freeze(self.sent.content), ok=self.sent.ok)
+        return _outcome(subject, self.sent)
 
-    def finish(self, subject: ToolCall, outcome: ToolOutcome) -> events.ToolCompleted:
+    def finish(self, outcome: ToolOutcome) -> events.ToolCompleted:
         """Give the call its result: what the world said, or what an interceptor says in its place, as the agent is told it."""
         content: Json = draft(outcome.content)
         if self.sent is None:
@@ -64,7 +72,7 @@ class _Run:
         if outcome.by:
             self._note_attempt(self.sent)
         try:
-            content = tool_stages.result(self.episode, subject, content, ok=outcome.ok)
+            content = tool_stages.result(self.episode, self.given, content, ok=outcome.ok)
         except StageFailed as failed:
             return self.give_up(failed)
         return self._settle(self._carried_out(outcome.ok), content, by=outcome.by)
@@ -81,7 +89,7 @@ class _Run:
         """Keep what the last attempt gave, and see whether there may be another one."""
         self._note_attempt(sent)
         if self.episode.interruption():
-            raise _Over("interrupted", self._settle(self._carried_out(sent.ok), sent.content))
+            raise _Over("interrupted", self.finish(_outcome(self.given, sent)))
         if self.call.approval is not None and self.call.effect_class not in effects.REPEATABLE:
             detail = "The call was carried out once, as it was approved; an extension wanted to repeat it."
             raise _Over("refused", self._settle("failed", effects.error_of("REPEAT_NOT_APPROVED", detail)))
@@ -98,14 +106,21 @@ class _Run:
                 return
             changed = episode.prepare(changed)
         except ToolError as problem:
-            raise _Over(
-                "refused", effects.refuse(episode, self.call, problem.code, problem.detail)
-            ) from problem
-        allowed = tool_stages.judge(episode, spec, changed).outcome == "allow"
-        if changed.approval is not None or not allowed:
+            raise self._refused(problem.code, problem.detail) from problem
+        verdict = tool_stages.judge(episode, spec, changed)
+        if verdict.outcome == "refuse":
+            raise self._refused("REFUSED", f"{verdict.rule}: {verdict.reason}")
+        if changed.approval is not None or verdict.outcome != "allow":
             reason = "an extension has changed the call"
             raise _Over("asked again", effects.ask_again(episode, changed, reason))
         self.call, self.rewritten = changed, True
+
+    def _refused(self, code: str, detail: str) -> _Over:
+        """Say that the call may not be sent as an interceptor has changed it, and whether it was sent before that."""
+        if self.sent is None:
+            return _Over("refused", effects.refuse(self.episode, self.call, code, detail))
+        told = f"The call was carried out; it was not repeated as an extension has changed it: {detail}."
+        return _Over("refused", self._settle("failed", effects.error_of(code, told)))
 
     def _carried_out(self, ok: bool) -> events.Outcome:
         if not ok:
@@ -125,21 +140,22 @@ class _Run:
 
     def _settle(self, outcome: events.Outcome, content: Json, by: str = "") -> events.ToolCompleted:
         told = effects.kept(self.episode, content)
-        return effects.settle(self.episode, self.call, outcome, told, took_ms=self.took_ms, by=by)
+        measured = {"took_ms": self.took_ms, "reconciled": self.reconciled}
+        return effects.settle(self.episode, self.call, outcome, told, by=by, **measured)
 
 
 def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted | None:
     """Run a call and return its outcome, or nothing when it has none yet (asked again, or its outcome is unknown)."""
     if episode.interruption():
         raise TurnInterrupted
-    subject = tool_stages.subject(episode, episode.tools[call.tool].spec, call)
-    through = _Run(episode, turn, call, subject)
+    through = _Run.of(episode, turn, call)
+    subject = through.given
     episode.chain.show(Moment(stage=stages.TOOL_CALL, when="before", subject=subject))
     outcome, ended = None, "interrupted"
     try:
         outcome = episode.chain.around(stages.TOOL_CALL, subject, through.carry, tool_stages.understood)
         ended = "done"
-        return through.finish(subject, outcome)
+        return through.finish(outcome)
     except _Over as over:
         ended = over.reason
         return over.completed
@@ -150,3 +166,14 @@ def run(episode: Episode, turn: Turn, call: PlannedCall) -> events.ToolCompleted
         episode.chain.show(
             Moment(stage=stages.TOOL_CALL, when="after", subject=subject, outcome=outcome, ended=ended)
         )
+
+
+def found(episode: Episode, turn: Turn, call: PlannedCall, content: Json) -> events.ToolCompleted:
+    """Give a call its result that was interrupted and turned out to have been carried out."""
+    sent = Sent(True, episode.redactor.redact(effects.kept(episode, content)), 0)
+    through = _Run.of(episode, turn, call, sent=sent, reconciled=True)
+    return through.finish(_outcome(through.given, sent))
+
+
+def _outcome(call: ToolCall, sent: Sent) -> ToolOutcome:
+    return call.answered(freeze(sent.content), ok=sent.ok)

@@ -76,7 +76,9 @@ def _asked_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
 
 
 def _answered_by_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
-    _close(rows, f"model-{p['model_turn']}", item.at, p["finish"])
+    key = f"model-{p['model_turn']}"
+    _close(rows, key, item.at, p["finish"])
+    _note_plugin(rows, key, p)
 
 
 def _failed_model(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
@@ -100,6 +102,12 @@ def _done_tool(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:
     _close(rows, p["call"], item.at, p["outcome"])
     if p.get("reconciled"):
         _note(rows, p["call"], RowNote(kind="reconciled"))
+    _note_plugin(rows, p["call"], p)
+
+
+def _note_plugin(rows: Rows, key: str, p: Mapping[str, Any]) -> None:
+    if p.get("by"):
+        _note(rows, key, RowNote(kind="by-extension", by=p["by"]))
 
 
 def _asked_approval(rows: Rows, item: EventItem, p: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from lifecycle_core.application import approvals, permissions, queries
+from lifecycle_core.journal import models
 from lifecycle_core.testing.answers import Call
 from tests.console.api.conftest import WRITE, World
 from tests.console.views.conftest import People, form
@@ -221,3 +222,13 @@ def test_an_address_that_mentions_what_is_not_there_is_still_an_inbox(people: Pe
     answer = people("operator").get(reverse("pages:inbox"), {"decided": mentioned, "answered": mentioned})
     assert answer.status_code == 200
     assert "Decided." not in answer.content.decode()
+
+
+def test_what_is_not_what_the_agent_proposed_says_so_and_shows_that(people: People, world: World) -> None:
+    operator = people("operator")
+    plain, changed = world.approval(), world.approval()
+    models.Approval.objects.filter(id=changed.id).update(proposed='{"path": "as-proposed.md"}')
+    assert "data-changed" not in card(operator, plain).content.decode()
+    page = card(operator, changed).content.decode()
+    assert "This is not what the agent proposed" in page
+    assert "as-proposed.md" in page

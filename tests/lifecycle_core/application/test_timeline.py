@@ -150,3 +150,25 @@ def test_the_transcript_tells_of_all_of_it() -> None:
         ("resolved", "user:c", "continued"),
         ("late", "user:o", "r"),
     ]
+
+
+def test_what_an_extension_says_in_the_place_of_another_names_it() -> None:
+    said = (RowNote(kind="by-extension", by="audit/cache"),)
+    answer: dict[str, Any] = {"reasoning": "", "calls": [], "finish": "stop", "usage": {}, "took_ms": 0}
+    answered = events.ModelResponded(model_turn=1, text="No.", by="audit/cache", **answer)
+    assert rows(asked(1), answered)["model"].notes == said
+    requested = events.ToolRequested(
+        call="c",
+        call_id="c",
+        model_turn=1,
+        index=0,
+        tool="look",
+        effect_class="read_only",
+        arguments={},
+        arguments_digest="",
+        verdict="allow",
+        rule="r",
+    )
+    result: dict[str, Any] = {"call": "c", "call_id": "c", "tool": "look", "content": "No."}
+    completed = events.ToolCompleted(outcome="answered", by="audit/cache", **result)
+    assert rows(requested, completed)["tool"].notes == said

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from lifecycle_core.application import cancellations
-from lifecycle_core.contract import stages
+from lifecycle_core.application import cancellations, queries
+from lifecycle_core.contract import errors, stages
 from lifecycle_core.contract.frozen import draft
 from lifecycle_core.contract.plugins import Plugin, Verdict
 from lifecycle_core.contract.ports import ModelAnswer
-from lifecycle_core.contract.subjects import ModelCall, ModelOutcome, Moment
+from lifecycle_core.contract.subjects import Admission, ModelCall, ModelOutcome, Moment
 from tests.lifecycle_core.engine import world as w
 from tests.lifecycle_core.engine.world import World, call, calls, complete
 from tests.lifecycle_core.seated import gate, interceptor, observer, transformer
@@ -143,6 +143,14 @@ def test_what_a_model_called_and_used_cannot_be_changed(world: World, field: dic
     assert world.tools[w.LOOK].ran == []
 
 
+def test_an_answer_that_plugins_fail_over_is_an_attempt_that_failed(world: World) -> None:
+    world.plugins.append(transformer(broken, stage=RESPONSE))
+    invocation = world.run(complete())
+    [failed] = world.of_kind(invocation, "model.failed")
+    assert (failed["attempt"], failed["code"], failed["retried"]) == (1, "EXTENSION_FAILED", False)
+    assert "model.responded" not in world.kinds(invocation)
+
+
 # What it says meanwhile.
 
 
@@ -216,6 +224,40 @@ def test_a_provider_that_shows_no_conversation_runs_under_no_plugin_that_would_c
     invocation, frames = said(world, transformer(lambda call: None, stage=CALL))
     assert frames == []
     assert world.disposition(invocation)["code"] == "EXTENSION_FAILED"
+
+
+# Whether it may be started at all.
+
+
+@pytest.mark.parametrize("outcome", ["refuse", "ask"])
+def test_a_gate_refuses_a_start_before_anything_is_stored_and_asking_people_is_refusing(
+    world: World, outcome: Any
+) -> None:
+    def judge(asked: Admission) -> Verdict:
+        assert draft(asked.input)["customer"] == 7
+        assert (asked.action, asked.trusted.principal) == (w.ACTION, w.ANN.name)
+        return Verdict(outcome=outcome, rule="hours", reason="not on a Sunday")
+
+    world.plugins.append(gate(judge, stage=stages.INVOCATION_ADMIT))
+    with pytest.raises(errors.Forbidden, match="hours: not on a Sunday"):
+        world.start(complete(), input={"customer": 7})
+    assert queries.invocations(w.ANN).items == []
+
+
+def test_a_gate_of_starts_that_fails_refuses(world: World) -> None:
+    world.plugins.append(gate(broken, "faulty", stages.INVOCATION_ADMIT))
+    with pytest.raises(errors.Forbidden, match="faulty: the gate failed"):
+        world.start(complete())
+
+
+def test_observers_are_shown_how_a_start_was_judged(world: World) -> None:
+    seen: list[Moment] = []
+    world.plugins += [
+        gate(lambda asked: Verdict(outcome="allow", rule="open"), stage=stages.INVOCATION_ADMIT),
+        observer(seen.append, stage=stages.INVOCATION_ADMIT),
+    ]
+    world.start(complete())
+    assert [(moment.when, moment.outcome.rule) for moment in seen] == [("after", "open")]
 
 
 # The ten events of the hooks.

@@ -238,7 +238,48 @@ def test_a_call_whose_outcome_is_unknown_stays_so_behind_an_interceptor(world: W
     assert world.status(invocation) == "unknown"
 
 
+def test_of_a_repeat_that_may_not_be_sent_as_it_is_it_is_said_that_the_call_was_carried_out(
+    world: World,
+) -> None:
+    def second_time_wrong(call: ToolCall, proceed: Any) -> Any:
+        proceed()
+        return proceed(setting(n="x")(call))
+
+    world.plugins.append(interceptor(second_time_wrong))
+    invocation = world.run(calls(call(w.LOOK, "a", n=1)), complete())
+    outcome, content = result(world, invocation)
+    assert (outcome, content["error"]) == ("failed", "ARGUMENTS_INVALID")
+    assert "was carried out" in content["detail"]
+    assert len(world.tools[w.LOOK].ran) == 1
+
+
 # Results and observers.
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["changes", "fails over"])
+def test_a_result_that_was_found_out_afterwards_passes_the_transformers_of_results(
+    world: World, fails: bool
+) -> None:
+    act = broken if fails else lambda outcome: outcome.changed(content="shortened")
+    world.gates[:] = [w.AllowGate()]
+    world.plugins.append(transformer(act, "shorten", stages.TOOL_RESULT))
+    world.tools[w.PUT].found = "truth"
+    invocation = world.start(calls(call(w.PUT, "a")), complete())
+
+    def die(arguments: Any, context: Any) -> Any:
+        raise w.Killed
+
+    world.tools[w.PUT].act = die
+    world.kill(invocation)
+    world.drive(invocation)
+    outcome, content = result(world, invocation)
+    if fails:
+        assert (outcome, content["error"]) == ("failed", "EXTENSION_FAILED")
+    else:
+        assert (outcome, content) == ("executed", "shortened")
+    [completed] = [fact for fact in world.of_kind(invocation, "tool.completed") if fact["call_id"] == "a"]
+    assert completed["reconciled"]
+    assert len(world.tools[w.PUT].ran) == 1
 
 
 def test_a_transformer_of_results_changes_what_the_agent_is_told(world: World) -> None:
